@@ -23,7 +23,7 @@ from jointwise.description.urdf import robot_from_urdf, urdf_text
 from jointwise.errors import ModelError, OutputError
 from jointwise.estimation.structure import Structure
 from jointwise.export.c_code import library_files, program_files, random_motion
-from jointwise.export.package import Content, ExportCheck, write_export
+from jointwise.export.package import Comparison, Content, compared, write_export
 from jointwise.export.simple_friction import simple_friction
 from jointwise.export.ur_script import read_script
 from jointwise.export.urdf_edit import edited_urdf
@@ -145,7 +145,7 @@ def test_units_are_valid_complete_and_agree_in_fmpy(every_term: jw.RobotModel, t
         f"ur5e_{kind}_fmi{version}.fmu" for kind in ("forward", "inverse") for version in (2, 3)
     ]
     assert len(made.checks) == 4
-    assert all(check.passed and check.skipped is None for check in made.checks)
+    assert all(check.severity == "ok" for check in made.checks)
     assert list(made.losses) == ["measured speeds and rotor positions are not used"]
     for unit in units:
         assert validate_fmu(str(unit)) == []
@@ -261,7 +261,7 @@ def test_the_users_urdf_changes_in_inertials_and_dynamics_only(
 ) -> None:
     model, path = user_model
     made = export.urdf(model, tmp_path / "urdf", urdf=path)
-    assert [check.skipped for check in made.checks] == [None] * 3
+    assert [check.severity for check in made.checks] == ["ok"] * 3
     text = (tmp_path / "urdf" / "arm.urdf").read_text()
     assert path.read_text() == USER_FILE
     for kept in (
@@ -325,7 +325,7 @@ def test_losses_are_measured_on_logs(model: jw.RobotModel, log: jw.Log, tmp_path
     assert rotors.after > rotors.before
     report = (tmp_path / "urdf" / "EXPORT.md").read_text()
     assert f"RMSE {friction.before:.3g} -> {friction.after:.3g} A" in report
-    assert all(check.skipped is None for check in made.checks)
+    assert all(check.severity == "ok" for check in made.checks)
 
 
 def test_mujoco_has_the_inverse_dynamics_of_the_mjcf(model: jw.RobotModel, tmp_path: Path) -> None:
@@ -333,7 +333,7 @@ def test_mujoco_has_the_inverse_dynamics_of_the_mjcf(model: jw.RobotModel, tmp_p
 
     loaded = model.with_payload(3.0, (0.0, 0.0, 0.1))
     made = export.mjcf(loaded, tmp_path / "mjcf", rate=500.0)
-    assert all(check.skipped is None and check.passed for check in made.checks)
+    assert all(check.severity == "ok" for check in made.checks)
     arm = mujoco.MjModel.from_xml_path(str(tmp_path / "mjcf" / "ur5e.xml"))
     assert arm.nu == 6
     np.testing.assert_allclose(arm.actuator_gear[:, 0], model.gains)
@@ -358,7 +358,7 @@ def test_base_parameters_only_say_how_to_get_bodies(tmp_path: Path) -> None:
 @needs_gcc
 def test_the_ros2_package_compiles_and_its_class_agrees(model: jw.RobotModel, tmp_path: Path) -> None:
     made = export.ros2(model, tmp_path / "ros2", rate=500.0)
-    assert made.checks[0].skipped is None
+    assert made.checks[0].severity == "ok"
     assert made.checks[0].difference < 1e-10
     assert {"package.xml", "CMakeLists.txt", "urdf/ur5e.urdf", "config/parameters.yaml", "README.md"} <= set(made.files)
     names = (tmp_path / "ros2" / "config" / "parameters.yaml").read_text()
@@ -389,17 +389,17 @@ def test_the_ur_script_has_the_payload_and_scales(model: jw.RobotModel, tmp_path
 @pytest.mark.parametrize(
     ("check", "line"),
     [
-        (ExportCheck("numbers", 0.0, 1e-6), "numbers: largest difference 0, allowed 1e-06"),
-        (ExportCheck("torques", 1e-10, 1e-9, "Nm"), "torques: largest difference 1e-10 Nm, allowed 1e-09 Nm"),
-        (ExportCheck("torques", 0.1, 1e-9, "Nm"), "torques: largest difference 0.1 Nm, allowed 1e-09 Nm FAILED"),
+        (compared("numbers", 0.0, 1e-6), "ok: numbers: largest difference 0, allowed 1e-06."),
+        (compared("torques", 1e-10, 1e-9, "Nm"), "ok: torques: largest difference 1e-10 Nm, allowed 1e-09 Nm."),
+        (compared("torques", 0.1, 1e-9, "Nm"), "error: torques: largest difference 0.1 Nm, allowed 1e-09 Nm."),
     ],
 )
-def test_a_check_is_a_line_with_its_unit(check: ExportCheck, line: str) -> None:
-    assert str(check) == line
+def test_a_check_is_a_line_with_its_unit(check: Comparison, line: str) -> None:
+    assert check.line() == line
 
 
 def test_an_export_that_does_not_agree_is_not_written(model: jw.RobotModel, tmp_path: Path) -> None:
-    content = Content({"a.txt": b"a"}, checks=(ExportCheck("torques", 0.1, 1e-9, "Nm"),))
+    content = Content({"a.txt": b"a"}, checks=(compared("torques", 0.1, 1e-9, "Nm"),))
     with pytest.raises(ModelError, match="was not written: torques: largest difference 0.1 Nm"):
         write_export("c", model, content, tmp_path / "out", (), force=False)
     assert not (tmp_path / "out").exists()

@@ -191,18 +191,18 @@ def test_unknown_scale_gives_relative_parameters() -> None:
 
 def test_each_log_is_judged_as_what_it_is() -> None:
     moving = log_verdict(jw.validate(model(), recording(seed=2)))
-    assert (moving.kind, moving.feed_forward, moving.cause) == ("motion", "good", "")
+    assert (moving.kind, moving.uses[0].code, moving.cause) == ("motion", "good", "")
     loaded = log_verdict(jw.validate(model(), recording(seed=2, payload=2.5)))
-    assert (loaded.kind, loaded.monitoring) == ("payload", "plain")
+    assert (loaded.kind, loaded.uses[1].code) == ("payload", "plain")
     assert "payload of about" in loaded.cause
     still = recording(seed=2).slice(0, 200)
     still = replace(still, q=np.tile(still.q[:1], (200, 1)), qd=np.zeros((200, 6)))
     assert log_verdict(jw.validate(model(), still)).kind == "standstill"
-    assert parameter_verdict(replace(model(), scale_known=False))[0] == "poor"
+    assert parameter_verdict(replace(model(), scale_known=False)).code == "poor"
     same = Finding("ok", "robot", "the data cannot decide: the robot 'twin' would fit as well", code="undecided")
-    grade, reason = parameter_verdict(replace(model(), plausibility=(same,)))
-    assert grade == "fair"
-    assert reason.endswith(same.evidence)
+    found = parameter_verdict(replace(model(), plausibility=(same,)))
+    assert found.code == "fair"
+    assert found.evidence.endswith(same.evidence)
 
 
 def test_headline_ignores_standstill_before_and_after() -> None:

@@ -42,13 +42,13 @@ def saved(folder: Path, status: Setup = "contradicted") -> Path:
     ("status", "grades"), [("ok", {"good"}), ("suspect", {"fair"}), ("contradicted", {"contradicted"})]
 )
 def test_no_use_is_better_than_the_set_up(status: Setup, grades: set[str]) -> None:
-    assert set(log_verdict(jw.validate(with_setup(status), unseen())).grades) == grades
-    assert (parameter_verdict(with_setup(status))[0] == "contradicted") == (status == "contradicted")
+    assert {use.code for use in log_verdict(jw.validate(with_setup(status), unseen())).uses} == grades
+    assert (parameter_verdict(with_setup(status)).code == "contradicted") == (status == "contradicted")
 
 
 def test_training_data_validate_no_use() -> None:
     found = log_verdict(jw.validate(load_calibration(bench().model), read_log(bench().training)))
-    assert set(found.grades) == {"unvalidated"}
+    assert {use.code for use in found.uses} == {"unvalidated"}
     assert found.line() == "verdict (motion): not validated (feed-forward, monitoring, simulation)"
 
 

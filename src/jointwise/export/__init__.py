@@ -3,7 +3,7 @@
 `write` exports to a target by name, `write_all` to several; `c`, `fmu`, ... are `write` for one target each.
 """
 
-from jointwise.export.package import Cost, Export, ExportCheck
+from jointwise.export.package import Comparison, Cost, Export
 from jointwise.export.targets import TARGETS, c, fmu, mjcf, ros2, ur, urdf, write, write_all
 
-__all__ = ["TARGETS", "Cost", "Export", "ExportCheck", "c", "fmu", "mjcf", "ros2", "ur", "urdf", "write", "write_all"]
+__all__ = ["TARGETS", "Comparison", "Cost", "Export", "c", "fmu", "mjcf", "ros2", "ur", "urdf", "write", "write_all"]

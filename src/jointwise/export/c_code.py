@@ -15,7 +15,7 @@ from string import Template
 import numpy as np
 
 from jointwise.errors import ModelError
-from jointwise.export.package import Content, ExportCheck
+from jointwise.export.package import Comparison, Content, compared, not_compared
 from jointwise.export.simple_friction import planned_losses
 from jointwise.model.terms import DRIVERS, LOADS, NUMBERS, CoreTerm
 from jointwise.result.predict import Use
@@ -145,11 +145,11 @@ def single(x: Array) -> Array:
     return x.astype(np.float32).astype(np.float64)
 
 
-def c_checks(model: RobotModel, rate: float, content: dict[str, bytes]) -> tuple[ExportCheck, ...]:
+def c_checks(model: RobotModel, rate: float, content: dict[str, bytes]) -> tuple[Comparison, ...]:
     """Return the comparisons of the compiled library with the model at random states, in double and in float."""
     cc = compiler()
     if cc is None:
-        return (ExportCheck("C library against Python", skipped="no C compiler was found"),)
+        return (not_compared("C library against Python", "no C compiler was found"),)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_files(content, folder)
@@ -157,8 +157,8 @@ def c_checks(model: RobotModel, rate: float, content: dict[str, bytes]) -> tuple
         _, relative = _differences(model, rate, cc, folder, "-DJW_FLOAT")
     allowed = _float_tolerance(model)
     return (
-        ExportCheck(f"C library in double against Python, {STATES} states", absolute, DOUBLE, "Nm"),
-        ExportCheck(f"C library in float against Python, {STATES} states", relative, allowed, "of the largest torque"),
+        compared(f"C library in double against Python, {STATES} states", absolute, DOUBLE, "Nm"),
+        compared(f"C library in float against Python, {STATES} states", relative, allowed, "of the largest torque"),
     )
 
 

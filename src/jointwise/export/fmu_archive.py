@@ -35,7 +35,7 @@ from jointwise.export.fmu_description import (
     forward_variables,
     inverse_variables,
 )
-from jointwise.export.package import Content, ExportCheck
+from jointwise.export.package import Comparison, Content, compared, not_compared
 from jointwise.export.simple_friction import planned_losses
 from jointwise.runtime import RobotModel
 from jointwise.runtime.stream import NativeCore
@@ -142,12 +142,12 @@ def _archive(
 # -- checks ------------------------------------------------------------------------------------------------------------
 
 
-def fmu_checks(model: RobotModel, rate: float, units: dict[str, bytes]) -> tuple[ExportCheck, ...]:
+def fmu_checks(model: RobotModel, rate: float, units: dict[str, bytes]) -> tuple[Comparison, ...]:
     """Return the comparisons of the units with the model, simulated by FMPy where it is installed."""
     try:
         from fmpy.validation import validate_fmu
     except ImportError:
-        return (ExportCheck("units simulated by FMPy", skipped="FMPy is not installed (pip install 'jointwise[fmu]')"),)
+        return (not_compared("units simulated by FMPy", "FMPy is not installed (pip install 'jointwise[fmu]')"),)
     checks = []
     with tempfile.TemporaryDirectory() as folder:
         for name, data in units.items():
@@ -159,7 +159,7 @@ def fmu_checks(model: RobotModel, rate: float, units: dict[str, bytes]) -> tuple
             inputs, expected = (_inverse_case if kind == "inverse" else _forward_case)(model, rate)
             apart = float(np.abs(_simulated(path, inputs, 1.0 / rate) - expected).max())
             unit = "Nm" if kind == "inverse" else "rad, rad/s"
-            checks.append(ExportCheck(f"{name} simulated by FMPy, {SAMPLES} steps", apart, TOLERANCE, unit))
+            checks.append(compared(f"{name} simulated by FMPy, {SAMPLES} steps", apart, TOLERANCE, unit))
     return tuple(checks)
 
 

@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 from jointwise import spatial
 from jointwise.description.robot import Joint, Robot
 from jointwise.export.c_code import identifier
-from jointwise.export.package import Content, ExportCheck
+from jointwise.export.package import Comparison, Content
 from jointwise.export.peer_checks import STATES, mujoco_torques, random_states, torque_check
 from jointwise.export.simple_friction import SimpleFriction, simple_friction, simple_losses
 from jointwise.export.urdf_model import consistent_model
@@ -124,7 +124,7 @@ def _words(values: object) -> str:
     return '"' + " ".join(repr(float(x) + 0.0) for x in np.asarray(values, dtype=float)) + '"'
 
 
-def _checks(model: RobotModel, friction: SimpleFriction, text: str) -> tuple[ExportCheck, ...]:
+def _checks(model: RobotModel, friction: SimpleFriction, text: str) -> tuple[Comparison, ...]:
     """Return the comparison of MuJoCo's inverse dynamics with the bodies, rotors and simple friction."""
     robot, (q, speed, qdd) = model.robot, random_states(model)
     qd = joint_values(robot, np.sign(speed) * np.maximum(np.abs(speed), SLIDING))

@@ -10,6 +10,7 @@ from typing import Any
 from jointwise.atomic import atomic_path, make_directory, output_set
 from jointwise.data.log import Log
 from jointwise.errors import ModelError, OutputError
+from jointwise.finding import Finding, Severity, with_severity
 from jointwise.result.metrics import CONTRADICTED
 from jointwise.result.plausibility import Setup
 from jointwise.result.validation import validate
@@ -21,36 +22,31 @@ REPORT = "EXPORT.md"
 
 
 @dataclass(frozen=True)
-class ExportCheck:
-    """A comparison of an export with the model.
+class Comparison(Finding):
+    """The finding of a comparison of an export with the model, with its numbers.
 
     Attributes:
-        name: What was compared.
         difference: Largest difference.
         tolerance: Largest difference that is allowed.
         unit: Unit of both.
-        skipped: Why the comparison was not made; None if it was.
     """
 
-    name: str
     difference: float = 0.0
     tolerance: float = 0.0
     unit: str = ""
-    skipped: str | None = None
 
-    @property
-    def passed(self) -> bool:
-        """Whether the difference is allowed; also True for a check that was not made."""
-        return self.skipped is not None or self.difference <= self.tolerance
 
-    def __str__(self) -> str:
-        """Return one line."""
-        if self.skipped is not None:
-            return f"{self.name}: not checked, {self.skipped}"
-        result, unit = "" if self.passed else " FAILED", f" {self.unit}" if self.unit else ""
-        return (
-            f"{self.name}: largest difference {self.difference:.2g}{unit}, allowed {self.tolerance:.2g}{unit}{result}"
-        )
+def compared(subject: str, difference: float, tolerance: float, unit: str = "") -> Comparison:
+    """Return the finding that an export differs from the model by some amount: an error beyond the tolerance."""
+    of = f" {unit}" if unit else ""
+    text = f"largest difference {difference:.2g}{of}, allowed {tolerance:.2g}{of}"
+    severity: Severity = "ok" if difference <= tolerance else "error"
+    return Comparison(severity, subject, text, difference=difference, tolerance=tolerance, unit=unit)
+
+
+def not_compared(subject: str, reason: str) -> Comparison:
+    """Return the finding that an export could not be compared with the model."""
+    return Comparison("info", subject, f"not checked, {reason}", code="skipped")
 
 
 @dataclass(frozen=True)
@@ -100,7 +96,7 @@ class Content:
 
     files: Mapping[str, bytes]
     losses: tuple[Loss, ...] = ()
-    checks: tuple[ExportCheck, ...] = ()
+    checks: tuple[Comparison, ...] = ()
     next_step: str = ""
 
     @property
@@ -130,7 +126,7 @@ class Export:
     files: tuple[str, ...]
     losses: tuple[str, ...]
     costs: tuple[Cost, ...]
-    checks: tuple[ExportCheck, ...]
+    checks: tuple[Comparison, ...]
     next_step: str = field(default="", repr=False)
     measurable: bool = field(default=False, repr=False)
     setup: Setup = "ok"
@@ -143,7 +139,7 @@ class Export:
             "files": list(self.files),
             "losses": list(self.losses),
             "costs": [vars(cost) for cost in self.costs],
-            "checks": [{**vars(check), "passed": check.passed} for check in self.checks],
+            "checks": [_entry(check) for check in self.checks],
             "next_step": self.next_step,
             "setup": self.setup,
         }
@@ -151,6 +147,12 @@ class Export:
     def summary(self) -> str:
         """Return the export as text: what is lost, what that costs, what was checked, and what to do next."""
         return report_text(self.losses, self.costs, self.checks, self.next_step, self.measurable, self.setup)
+
+
+def _entry(check: Comparison) -> dict[str, Any]:
+    """Return a check for JSON, with the entries of earlier versions."""
+    skipped = check.evidence.removeprefix("not checked, ") if check.code == "skipped" else None
+    return {**check.to_dict(name="subject"), "passed": check.severity != "error", "skipped": skipped}
 
 
 def costs_of(model: RobotModel, content: Content, logs: Sequence[Log]) -> tuple[Cost, ...]:
@@ -170,7 +172,7 @@ def costs_of(model: RobotModel, content: Content, logs: Sequence[Log]) -> tuple[
 def report_text(
     losses: Sequence[str],
     costs: Sequence[Cost],
-    checks: Sequence[ExportCheck],
+    checks: Sequence[Comparison],
     next_step: str,
     measurable: bool,
     setup: Setup,
@@ -192,7 +194,7 @@ def report_text(
         lines += [f"  {cost}" for cost in costs if cost.loss == loss]
     if measurable and not costs:
         lines.append("What this costs on your data: give validation logs (--log).")
-    lines += ["", "Checks:", *(f"- {check}" for check in checks)]
+    lines += ["", "Checks:", *(f"- {check.line()}" for check in checks)]
     lines += ["", "Next:", *(f"    {line}" for line in next_step.splitlines())] if next_step else []
     return "\n".join(lines)
 
@@ -215,8 +217,9 @@ def write_export(
         OutputError: The directory is not empty and `force` is False, or cannot be written.
 
     """
-    if failed := [check for check in content.checks if not check.passed]:
-        raise ModelError(f"the export to {target} does not agree with the model and was not written: {failed[0]}.")
+    if failed := with_severity(content.checks, "error"):
+        why = f"{failed[0].subject}: {failed[0].sentence}"
+        raise ModelError(f"the export to {target} does not agree with the model and was not written: {why}")
     check_directory(directory, force)
     title = f"# {model.name}: export to {target}\n\n"
     losses = tuple(loss.text for loss in content.losses)

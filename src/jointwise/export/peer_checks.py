@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jointwise.export.package import ExportCheck
+from jointwise.export.package import Comparison, compared, not_compared
 from jointwise.runtime import RobotModel
 from jointwise.spatial import Array
 
@@ -18,12 +18,12 @@ TORQUE_TOLERANCE = 1e-9
 """Allowed difference of torques, relative to the largest one."""
 
 
-def torque_check(name: str, torque: Array | str, expected: Array) -> ExportCheck:
+def torque_check(name: str, torque: Array | str, expected: Array) -> Comparison:
     """Return the comparison of torques (states, joints) with the expected ones; a text says why there are none."""
     if isinstance(torque, str):
-        return ExportCheck(name, skipped=torque)
+        return not_compared(name, torque)
     apart = float(np.abs(torque - expected).max() / np.abs(expected).max())
-    return ExportCheck(name, apart, TORQUE_TOLERANCE, "of the largest torque")
+    return compared(name, apart, TORQUE_TOLERANCE, "of the largest torque")
 
 
 def random_states(model: RobotModel) -> tuple[Array, Array, Array]:

@@ -21,7 +21,7 @@ from jointwise.export.c_code import (
     run,
     write_files,
 )
-from jointwise.export.package import Content, ExportCheck
+from jointwise.export.package import Comparison, Content, compared, not_compared
 from jointwise.export.simple_friction import planned_losses, simple_friction
 from jointwise.export.urdf_model import urdf_model
 from jointwise.runtime import RobotModel
@@ -74,11 +74,11 @@ def _parameters(model: RobotModel, rate: float) -> str:
     return "/**:\n  ros__parameters:\n" + "".join(f"    {name}: {value}\n" for name, value in rows.items())
 
 
-def ros2_checks(model: RobotModel, rate: float, name: str, content: dict[str, bytes]) -> tuple[ExportCheck, ...]:
+def ros2_checks(model: RobotModel, rate: float, name: str, content: dict[str, bytes]) -> tuple[Comparison, ...]:
     """Return the comparison of the compiled class with the model; the node is compiled against a stub of ROS 2."""
     cc, cpp = compiler(), cpp_compiler()
     if cc is None or cpp is None:
-        return (ExportCheck("C++ class against Python", skipped="no C and C++ compiler was found"),)
+        return (not_compared("C++ class against Python", "no C and C++ compiler was found"),)
     q, qd, qdd = random_motion(model, SAMPLES, rate, seed=3)
     expected = model.torque(q, qd, qdd, rate=rate)
     stub = files("jointwise.export") / "assets" / "ros2_stub.hpp"
@@ -97,4 +97,4 @@ def ros2_checks(model: RobotModel, rate: float, name: str, content: dict[str, by
         run([cpp, *flags, "test.cpp", "src/inverse_dynamics.cpp", "runtime.o", "-o", "test"], folder)
         answer = run([str(folder / "test")], folder, np.concatenate([q, qd, qdd], axis=1).tobytes())
     apart = float(np.abs(np.frombuffer(answer).reshape(expected.shape) - expected).max())
-    return (ExportCheck(f"C++ class against Python, {SAMPLES} samples", apart, TOLERANCE, "Nm"),)
+    return (compared(f"C++ class against Python, {SAMPLES} samples", apart, TOLERANCE, "Nm"),)

@@ -8,7 +8,7 @@ import numpy as np
 
 from jointwise.errors import ModelError
 from jointwise.export.c_code import identifier
-from jointwise.export.package import Content, ExportCheck, Loss
+from jointwise.export.package import Content, Loss, compared
 from jointwise.export.simple_friction import simple_friction
 from jointwise.result.calibration import CalibratedModel, calibration_of
 from jointwise.runtime import RobotModel
@@ -47,7 +47,7 @@ def ur_script(model: RobotModel, rate: float, reference: CalibratedModel | None 
         {f"{identifier(model.name)}.script": text.encode()},
         losses=losses,
         checks=(
-            ExportCheck("numbers of the script read back", _difference(text, model, viscous, coulomb), 10.0**-DIGITS),
+            compared("numbers of the script read back", _difference(text, model, viscous, coulomb), 10.0**-DIGITS),
         ),
         next_step=f"paste jointwise_setup() into your program and call it before direct_torque(); scales are {source}",
     )

@@ -12,7 +12,7 @@ from jointwise.description.table import Placement
 from jointwise.description.urdf import MovingLink, moving_links, robot_from_urdf, urdf_text
 from jointwise.errors import ModelError
 from jointwise.export.c_code import identifier
-from jointwise.export.package import Content, ExportCheck, Loss
+from jointwise.export.package import Comparison, Content, Loss
 from jointwise.export.peer_checks import (
     STATES,
     mujoco_torques,
@@ -112,7 +112,7 @@ def _dynamics(links: tuple[MovingLink, ...], friction: SimpleFriction) -> dict[s
 
 def _checks(
     model: RobotModel, friction: SimpleFriction, text: str, origin: str, tip: str | None
-) -> tuple[ExportCheck, ...]:
+) -> tuple[Comparison, ...]:
     """Return the comparisons of the torques of the written file with those of the bodies, without rotors."""
     q, qd, qdd = random_states(model)
     gravity = model.gravity_vector

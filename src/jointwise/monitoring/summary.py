@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from jointwise.finding import Finding, Severity, most_severe_first
 from jointwise.monitoring.events import Contact, Fault
 from jointwise.monitoring.wear import JointStiffness
 from jointwise.result.plausibility import Setup
@@ -16,6 +17,10 @@ LEAST_MOTION = 20.0
 """Time (s) that a joint must move for its friction to be judged."""
 
 Status = Literal["ok", "watch", "worn", "contact", "fault", "unknown"]
+SEVERITIES: dict[Status, Severity] = {
+    "ok": "ok", "unknown": "info", "watch": "warning", "worn": "error", "contact": "error", "fault": "error",
+}  # fmt: skip
+"""Severity of what a monitor found."""
 
 
 @dataclass(frozen=True)
@@ -204,6 +209,37 @@ class MonitorResult:
         """Whether neither a contact, a fault nor a worn joint was found."""
         return self.status not in ("contact", "fault", "worn")
 
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the monitors found, as findings: errors are what `status` reports as contact, fault or worn."""
+        last = self.start + self.duration
+        found = [
+            Finding(
+                "error", "contact", "an external torque" if c.peak is None else f"{c.peak:+.3g} Nm",
+                code="contact", joint=c.joint - 1, span=(c.start, last if c.end is None else c.end),
+            )
+            for c in self.contacts
+        ]  # fmt: skip
+        found += [
+            Finding("error", f"joint {f.joint}", f.kind, code="fault", joint=f.joint - 1, span=(f.start, f.end))
+            for f in self.data.faults
+        ]
+        low, high = self.payload.mass_interval
+        mass = f"{self.payload.mass:.2f} kg [{low:.2f}, {high:.2f}], declared {self.payload.declared:.2f} kg"
+        found.append(Finding(SEVERITIES[self.payload.status], "payload", mass, code=self.payload.status))
+        for joint in self.friction:
+            change = joint.reason or f"{joint.change:+.1%} ± {1.96 * joint.change_error:.1%} of the dry friction"
+            subject = f"friction of joint {joint.joint}"
+            found.append(Finding(SEVERITIES[joint.status], subject, change, code=joint.status, joint=joint.joint - 1))
+        for wear in self.stiffness or ():
+            loss, subject = f"{wear.loss:+.1%} loss of k(0)", f"stiffness of joint {wear.joint}"
+            found.append(Finding(SEVERITIES[wear.status], subject, loss, code=wear.status, joint=wear.joint - 1))
+        if self.temperature is not None:
+            at = self.temperature
+            span = f"{min(at.lowest):.0f} to {max(at.highest):.0f} °C"
+            found.append(Finding(SEVERITIES[at.status], "temperature", span, code=at.status))
+        return tuple(most_severe_first(found))
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything for JSON."""
         return {
@@ -211,6 +247,7 @@ class MonitorResult:
             "robot": self.robot,
             "status": self.status,
             "reasons": list(self.reasons),
+            "findings": [finding.to_dict() for finding in self.findings],
             "setup": self.setup,
             "start": self.start,
             "duration": self.duration,

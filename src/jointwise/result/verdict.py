@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, cast
 
 import numpy as np
 
-from jointwise.finding import with_severity
+from jointwise.finding import Finding, Severity, with_severity
 from jointwise.result.calibration import Calibration
 from jointwise.result.metrics import JointMetrics, Pooled, Validation, pool
 from jointwise.result.plausibility import Setup, undecided_text
@@ -37,6 +37,23 @@ WELL_DETERMINED = 0.75
 """Share of the body parameters whose interval excludes zero from which parameters are good."""
 
 
+SEVERITY_OF_GRADE: dict[Grade, Severity] = {
+    "good": "ok",
+    "fair": "warning",
+    "poor": "error",
+    "plain": "info",
+    "unvalidated": "info",
+    "contradicted": "error",
+}
+USES = ("feed-forward", "monitoring", "simulation")
+"""What a model is judged for on a log."""
+
+
+def graded(subject: str, grade: Grade, evidence: str = "") -> Finding:
+    """Return a grade as a finding whose code is the grade; its evidence is the grade in words, or what led to it."""
+    return Finding(SEVERITY_OF_GRADE[grade], subject, evidence or GRADE_TEXT[grade], code=grade)
+
+
 @dataclass(frozen=True)
 class LogVerdict:
     """The verdict on one log.
@@ -45,38 +62,32 @@ class LogVerdict:
         kind: What the log is for the model.
         error: Mean MSE / variance from the first to the last movement; NaN where no joint moves.
         all_samples: The same with standstill before and after.
-        feed_forward: Grade for feed-forward.
-        monitoring: Grade for monitoring.
-        simulation: Grade for simulation.
+        uses: A finding for each of `USES`.
         cause: Why the log is no plain motion, in words; empty for one.
     """
 
     kind: Kind
     error: float
     all_samples: float
-    feed_forward: Grade
-    monitoring: Grade
-    simulation: Grade
+    uses: tuple[Finding, ...]
     cause: str = ""
 
     def to_dict(self) -> dict[str, object]:
         """Return the verdict for JSON."""
-        names = ("feed_forward", "monitoring", "simulation")
-        uses = {name: GRADE_TEXT[grade] for name, grade in zip(names, self.grades, strict=True)}
-        return {"kind": self.kind, "uses": uses, "cause": self.cause}
-
-    @property
-    def grades(self) -> tuple[Grade, Grade, Grade]:
-        """The grades of feed-forward, monitoring and simulation."""
-        return self.feed_forward, self.monitoring, self.simulation
+        uses = {each.subject.replace("-", "_"): each.evidence for each in self.uses}
+        return {
+            "kind": self.kind,
+            "uses": uses,
+            "findings": [each.to_dict() for each in self.uses],
+            "cause": self.cause,
+        }
 
     def line(self) -> str:
         """Return the verdict in one line."""
-        names = ("feed-forward", "monitoring", "simulation")
-        texts = [GRADE_TEXT[grade] for grade in self.grades]
-        uses = ", ".join(f"{name} {text}" for name, text in zip(names, texts, strict=True))
-        if len(set(texts)) == 1 and self.feed_forward in ("plain", "unvalidated", "contradicted"):
-            uses = f"{texts[0]} ({', '.join(names)})"
+        first = self.uses[0]
+        uses = ", ".join(f"{each.subject} {each.evidence}" for each in self.uses)
+        if len({each.code for each in self.uses}) == 1 and first.code in ("plain", "unvalidated", "contradicted"):
+            uses = f"{first.evidence} ({', '.join(USES)})"
         return f"verdict ({self.kind}): {uses}" + (f"; {self.cause}" if self.cause else "")
 
 
@@ -146,19 +157,12 @@ def log_verdict(validation: Validation) -> LogVerdict:
     """
     bare = validation.from_positions or validation
     kind = log_kind(validation)
-    errors = (_grade(bare.in_motion), _worst_grade(validation.in_motion), _grade(bare.joints))
-    feed_forward, monitoring, simulation = (
-        usable_grade(grade if kind == "motion" else "plain", validation.setup, validation.held_out) for grade in errors
-    )
-    return LogVerdict(
-        kind,
-        validation.motion_nmse,
-        validation.mean_nmse,
-        feed_forward,
-        monitoring,
-        simulation,
-        _cause(validation, kind),
-    )
+    grades = (_grade(bare.in_motion), _worst_grade(validation.in_motion), _grade(bare.joints))
+    usable = [
+        usable_grade(each if kind == "motion" else "plain", validation.setup, validation.held_out) for each in grades
+    ]
+    uses = tuple(graded(use, grade) for use, grade in zip(USES, usable, strict=True))
+    return LogVerdict(kind, validation.motion_nmse, validation.mean_nmse, uses, _cause(validation, kind))
 
 
 def usable_grade(grade: Grade, setup: Setup, held_out: bool) -> Grade:
@@ -184,37 +188,39 @@ def judged_validation(validation: Validation) -> dict[str, object]:
 
 def judged_parameters(calibration: Calibration) -> dict[str, str]:
     """Return the verdict on the parameters for JSON: the grade in words, and why."""
-    grade, reason = parameter_verdict(calibration)
-    return {"verdict": GRADE_TEXT[grade], "reason": reason}
+    found = parameter_verdict(calibration)
+    return {"verdict": GRADE_TEXT[cast(Grade, found.code)], "reason": found.evidence}
 
 
 def parameters_line(calibration: Calibration) -> str:
     """Return the verdict on the parameters in one line, without what the data cannot decide (see the set-up)."""
-    grade, reason = _parameter_grade(calibration)
-    return f"parameters as physical numbers: {GRADE_TEXT[grade]}; {reason}"
+    found = _parameter_verdict(calibration)
+    return f"{found.subject}: {GRADE_TEXT[cast(Grade, found.code)]}; {found.evidence}"
 
 
-def parameter_verdict(calibration: Calibration) -> tuple[Grade, str]:
-    """Return whether the parameters of the bodies can be read as physical numbers, and why."""
-    grade, reason = _parameter_grade(calibration)
+def parameter_verdict(calibration: Calibration) -> Finding:
+    """Return whether the parameters of the bodies can be read as physical numbers; the code is the grade."""
+    found = _parameter_verdict(calibration)
     if calibration.setup != "ok" or not calibration.scale_known:
-        return grade, reason
-    return grade, "; ".join(filter(None, [reason, undecided_text(calibration.plausibility)]))
+        return found
+    undecided = undecided_text(calibration.plausibility)
+    return replace(found, evidence="; ".join(filter(None, [found.evidence, undecided])))
 
 
-def _parameter_grade(calibration: Calibration) -> tuple[Grade, str]:
-    """Return the grade of the parameters, and why, without what the data cannot decide."""
+def _parameter_verdict(calibration: Calibration) -> Finding:
+    """Return the same without what the data cannot decide."""
+    subject = "parameters as physical numbers"
     if calibration.implausible:
-        return "contradicted", "the training data contradict the declared set-up"
+        return graded(subject, "contradicted", "the training data contradict the declared set-up")
     if not calibration.scale_known:
-        return "poor", "the scale of the drive gains is unknown: parameters are relative to it"
+        return graded(subject, "poor", "the scale of the drive gains is unknown: parameters are relative to it")
     status = calibration.estimate.status[: calibration.model.base.count]
     share = sum(each == "determined" for each in status) / max(len(status), 1)
     text = f"{100.0 * share:.0f} % of the body parameters have an interval that excludes zero"
     if calibration.setup == "suspect":
-        return "fair", f"the set-up is suspect; {text}"
+        return graded(subject, "fair", f"the set-up is suspect; {text}")
     robot_known = not any((each.subject, each.code) == ("robot", "undecided") for each in calibration.plausibility)
-    return ("good" if share >= WELL_DETERMINED and robot_known else "fair"), text
+    return graded(subject, "good" if share >= WELL_DETERMINED and robot_known else "fair", text)
 
 
 def effective_error(joint: Pooled) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 
@@ -198,10 +199,10 @@ def uses(data: ReportData) -> Html:
     errors = ("MSE/variance, first to last movement", "all samples")
     head = ("Log", "Kind", *errors, "Feed-forward", "Monitoring", "Simulation")
     causes = [f"{item.name}: {text}" for item in data.logs if (text := log_verdict(item.validation).cause)]
-    grade, reason = parameter_verdict(data.calibration)
-    parameters = paragraph("Parameters: ", use_badge(grade), f" {reason}.", class_="small")
-    found = items(causes) if causes else Html("")
-    return join([table("Verdict by log and use", head, rows, text_columns=(0, 1, 4, 5, 6)), found, parameters])
+    found = parameter_verdict(data.calibration)
+    parameters = paragraph("Parameters: ", use_badge(cast(Grade, found.code)), f" {found.evidence}.", class_="small")
+    listed = items(causes) if causes else Html("")
+    return join([table("Verdict by log and use", head, rows, text_columns=(0, 1, 4, 5, 6)), listed, parameters])
 
 
 def _use_row(item: EvaluatedLog) -> list[object]:
@@ -209,7 +210,7 @@ def _use_row(item: EvaluatedLog) -> list[object]:
     verdict = log_verdict(item.validation)
     figures = [number(None if math.isnan(x) else x, 2) for x in (verdict.error, verdict.all_samples)]
     name = element("span", f"{item.name} ({item.label})", class_="file")
-    return [name, LOG_KINDS[verdict.kind], *figures, *map(use_badge, verdict.grades)]
+    return [name, LOG_KINDS[verdict.kind], *figures, *(use_badge(cast(Grade, use.code)) for use in verdict.uses)]
 
 
 def use_badge(grade: Grade) -> Html:
