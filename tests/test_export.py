@@ -510,3 +510,14 @@ def test_joints_without_a_measured_output_are_named(tmp_path: Path) -> None:
     partial = replace(calibration, training=replace(calibration.training, nmse=(calibration.training.nmse[0], None)))
     made = export.mjcf(jw.RobotModel(partial), tmp_path / "m")
     assert made.losses[0] == "friction of joints 2: their output was ignored in the calibration"
+
+
+def test_without_a_compiler_all_targets_but_the_fmu_are_written(
+    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    ended = run("export", files / "model.json", "--to", "all", "--output", tmp_path / "all", "--json")
+    assert ended.code == 0
+    assert [one["target"] for one in json.loads(ended.out)] == ["c", "urdf", "mjcf", "ros2", "ur"]
+    assert ended.err == "jointwise: note: without fmu: an FMU needs a C compiler. Install gcc or clang, or set CC.\n"

@@ -299,7 +299,7 @@ import numpy as np
 if "block" in sys.argv:
     sys.modules["jointwise._native"] = None
 def name(warning):
-    return warning.category.__name__ + ": digital robot" * ("digital robot (simulate, demo)" in str(warning.message))
+    return warning.category.__name__ + ": simulated robot" * ("simulated robot" in str(warning.message))
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     from jointwise.description import load_robot
@@ -337,7 +337,7 @@ class TestWithoutTheNativeKernel:
 
     def test_not_built_it_warns_once_and_gives_the_same(self) -> None:
         state, torque = run_program("block", JOINTWISE_NATIVE="1")
-        assert state == "False True ['NativeKernelWarning: digital robot']"
+        assert state == "False True ['NativeKernelWarning: simulated robot']"
         assert_agree(torque, expected_torque())
 
 

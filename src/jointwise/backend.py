@@ -24,8 +24,8 @@ def native() -> ModuleType | None:
         return import_module("jointwise._native")
     except ImportError:
         warnings.warn(
-            "the native kernel is not built: using NumPy, which is slower; the digital robot (simulate, demo) needs "
-            f"the kernel. With a C compiler, reinstall jointwise; to use NumPy silently set {VARIABLE}=0.",
+            "the native kernel is not built: NumPy is used, which is slower, and the simulated robot (simulate, demo) "
+            f"does not run. Reinstall jointwise with a C compiler, or set {VARIABLE}=0 to hide this line.",
             NativeKernelWarning,
             stacklevel=2,
         )

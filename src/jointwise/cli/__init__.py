@@ -19,7 +19,7 @@ from typing import NoReturn
 
 from jointwise import __version__
 from jointwise.cli.command import Command, Common, Parser, UsageError, command_of, parser_of, settings_from
-from jointwise.cli.output import PlainText, drop_notes, one_line, print_notes
+from jointwise.cli.output import PlainText, drop_notes, note, one_line, print_notes
 from jointwise.errors import JointwiseError, nearest
 from jointwise.interrupts import INTERRUPTED, is_interrupt, raise_at_interrupts
 
@@ -102,6 +102,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         drop_notes()
 
 
+def _only_the_missing_kernel(message: Warning | str, category: type[Warning], *place: object) -> None:
+    """Print the warning that concerns every user, as a note."""
+    from jointwise.backend import NativeKernelWarning
+
+    if issubclass(category, NativeKernelWarning):
+        note(str(message))
+
+
 @contextlib.contextmanager
 def _without_warnings(words: list[str]) -> Iterator[None]:
     """Keep warnings of Python and its libraries off the terminal: they are for developers (--debug shows them).
@@ -110,7 +118,7 @@ def _without_warnings(words: list[str]) -> Iterator[None]:
     """
     shown = warnings.showwarning
     if not _debugging(words):
-        warnings.showwarning = lambda *args, **options: None
+        warnings.showwarning = _only_the_missing_kernel
     try:
         yield
     finally:

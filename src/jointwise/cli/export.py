@@ -50,7 +50,7 @@ class Settings(Carried, LogFormat, Common):
 
 def run(settings: Settings) -> int:
     """Write the export and print its report."""
-    from jointwise.export import write, write_all
+    from jointwise.export import unavailable, write, write_all
     from jointwise.result.logs import read_log_for
     from jointwise.runtime import RobotModel
 
@@ -66,6 +66,8 @@ def run(settings: Settings) -> int:
         progress(f"exporting to {settings.to}")
         if settings.to == "all":
             exports = write_all(model, settings.output, **common)
+            for name, reason in unavailable(model).items():
+                note(f"without {name}: {reason}.")
         else:
             exports = [write(model, settings.to, settings.output, **common, **_options(settings))]
     titles = (f"{export.directory}: {export.target}, {len(export.files)} files" for export in exports)

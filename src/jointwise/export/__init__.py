@@ -4,6 +4,20 @@
 """
 
 from jointwise.export.package import Comparison, Cost, Export
-from jointwise.export.targets import TARGETS, c, fmu, mjcf, ros2, ur, urdf, write, write_all
+from jointwise.export.targets import TARGETS, c, fmu, mjcf, ros2, unavailable, ur, urdf, write, write_all
 
-__all__ = ["TARGETS", "Comparison", "Cost", "Export", "c", "fmu", "mjcf", "ros2", "ur", "urdf", "write", "write_all"]
+__all__ = [
+    "TARGETS",
+    "Comparison",
+    "Cost",
+    "Export",
+    "c",
+    "fmu",
+    "mjcf",
+    "ros2",
+    "unavailable",
+    "ur",
+    "urdf",
+    "write",
+    "write_all",
+]

@@ -10,7 +10,7 @@ from typing import Any
 from jointwise.arguments import checked
 from jointwise.data.log import Log
 from jointwise.errors import ModelError, nearest
-from jointwise.export.c_code import c_library
+from jointwise.export.c_code import c_library, compiler
 from jointwise.export.fmu_archive import fmu_units
 from jointwise.export.mjcf_model import mjcf_model
 from jointwise.export.package import Content, Export, Loss, check_directory, costs_of, write_export
@@ -77,6 +77,13 @@ def _ignored_joints(model: RobotModel) -> tuple[Loss, ...]:
     return (Loss(f"friction of joints {ignored}: their output was ignored in the calibration"),) if ignored else ()
 
 
+def unavailable(model: CalibratedModel) -> dict[str, str]:
+    """Return the targets that a model cannot be exported to on this machine, and why."""
+    joints = calibration_of(model).model.robot.dof
+    reasons = {"ur": f"a UR has 6 joints, the model has {joints}"} if joints != 6 else {}
+    return reasons if compiler() else {**reasons, "fmu": "an FMU needs a C compiler. Install gcc or clang, or set CC"}
+
+
 @checked
 def write_all(
     model: CalibratedModel, directory: str | Path, *, targets: Sequence[str] = (), force: bool = False, **options: Any
@@ -86,14 +93,12 @@ def write_all(
     Args:
         model: The calibrated model.
         directory: Directory of the directories.
-        targets: Names of targets; all that the model can be exported to if empty.
+        targets: Names of targets; if empty, all but those that are `unavailable`.
         force: Overwrite files in directories that are not empty.
         options: `rate` and `logs` as in `write`.
 
     """
-    names = tuple(targets) or tuple(
-        name for name in TARGETS if name != "ur" or calibration_of(model).model.robot.dof == 6
-    )
+    names = tuple(targets) or tuple(name for name in TARGETS if name not in unavailable(model))
     check_directory(Path(directory), force)
     return [write(model, name, Path(directory) / name, force=force, **options) for name in names]
 
