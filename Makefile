@@ -60,6 +60,10 @@ docs: setup
 gate: setup
 	$(BIN)/python benchmarks/gate.py $(if $(UPDATE),--update)
 
+# Numerical tests on every BLAS kernel, compiler option, Python and set of libraries that this machine has.
+compat: setup
+	$(BIN)/python tools/compat.py
+
 check: lint types docs test
 
 benchmark: setup

@@ -19,6 +19,8 @@ from jointwise.model.rigid import gravity_torque
 rosbag2 = pytest.importorskip("rosbags.rosbag2", reason="rosbags is not installed")
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore  # noqa: E402
 
+pytestmark = pytest.mark.compat
+
 TYPES = get_typestore(Stores.ROS2_HUMBLE)
 JOINT_STATE = "sensor_msgs/msg/JointState"
 UR = ("shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint", "wrist_1_joint", "wrist_2_joint", "wrist_3_joint")

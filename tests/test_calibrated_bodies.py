@@ -19,6 +19,8 @@ from jointwise.result import Provenance
 from jointwise.result.bodies import CalibratedBodies, calibrated_load
 from jointwise.spatial import Array
 
+pytestmark = pytest.mark.compat
+
 TABLE, WALL = (0.0, 0.0, -9.81), (0.0, 9.81, 0.0)
 ARM = jointwise.load_robot("ur5e")
 CARRIED = Payload(1.0, (0.0, 0.05, 0.1))

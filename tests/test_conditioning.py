@@ -17,6 +17,8 @@ from jointwise.motion import Motion
 from jointwise.spatial import Array
 from synthetic import synthetic_log
 
+pytestmark = pytest.mark.compat
+
 ROBOT = load_robot("planar2")
 TRAJECTORY = fourier_trajectory(ROBOT, 12.0, 4)
 INNER = slice(200, -200)

@@ -14,6 +14,8 @@ from jointwise.data import read_log, write_log
 from jointwise.errors import DataError
 from synthetic import synthetic_log
 
+pytestmark = pytest.mark.compat
+
 HEADER = "t,q1,q2,i1,i2\n"
 
 

@@ -18,7 +18,7 @@ from kernels import native, needs_native
 from plant_laws import follow_path, steady_friction
 from robots import law
 
-pytestmark = needs_native
+pytestmark = [needs_native, pytest.mark.compat]
 
 FRICTION = Friction(coulomb=1.0, slip=Slip.polynomial(4))
 PLAIN = JointPlant(1.0, friction=FRICTION)

@@ -22,6 +22,8 @@ from jointwise.simulation.recording import KIND as TRUTH
 from jointwise.simulation.recording import digital_robot_from_truth, load_truth
 from jointwise.toml import DEEPEST, LONGEST_TEXT
 
+pytestmark = pytest.mark.compat
+
 DATA = Path(__file__).parent / "data"
 """Files of schema 1, written by the first version that wrote them."""
 Reader = Callable[[str | Path], object]

@@ -24,6 +24,8 @@ from jointwise.result.store import load_calibration, save_model
 from jointwise.spatial import Array
 from synthetic import SyntheticLog, default_friction, synthetic_log
 
+pytestmark = pytest.mark.compat
+
 UR5E = load_robot("ur5e")
 GAINS = (14.0, 11.0, 9.0, 12.0, 10.0, 8.0)
 SCALE = 2e-3

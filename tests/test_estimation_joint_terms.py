@@ -16,6 +16,8 @@ from jointwise.options import Options
 from jointwise.result import Calibration
 from synthetic import SyntheticLog, synthetic_log
 
+pytestmark = pytest.mark.compat
+
 JOINT = 0
 
 

@@ -28,6 +28,8 @@ from jointwise.estimation.least_squares import (
 from jointwise.estimation.uncertainty import uncertainty_of
 from jointwise.spatial import Array
 
+pytestmark = pytest.mark.compat
+
 SEEDS = range(8)
 
 

@@ -21,6 +21,8 @@ from jointwise.options import Options
 from jointwise.result import Calibration
 from synthetic import SyntheticLog, synthetic_log
 
+pytestmark = pytest.mark.compat
+
 
 @pytest.fixture(scope="module")
 def made() -> SyntheticLog:

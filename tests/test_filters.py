@@ -12,6 +12,8 @@ from jointwise.backend import VARIABLE, native
 from jointwise.data.filters import decimate, decimation_taps, differences, low_pass, monotone_low_pass, settling_time
 from jointwise.spatial import Array
 
+pytestmark = pytest.mark.compat
+
 RATE, CUTOFF = 500.0, 20.0
 
 

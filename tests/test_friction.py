@@ -16,6 +16,8 @@ from jointwise.spatial import Array
 from kernels import native as kernel
 from robots import law
 
+pytestmark = pytest.mark.compat
+
 RATE = 500.0
 LIMITS = np.array([6e-5, 1.2e-3])
 SHARES = np.array([0.7, 0.3])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from jointwise.estimation.cross_validation import exceeds, simplest_candidate
 from jointwise.estimation.jackknife import (
@@ -15,6 +16,8 @@ from jointwise.estimation.jackknife import (
     student_factor,
 )
 from jointwise.estimation.linear_fit import derivatives
+
+pytestmark = pytest.mark.compat
 
 RANDOM = np.random.default_rng(7)
 

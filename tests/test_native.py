@@ -17,7 +17,7 @@ from jointwise.spatial import Array
 from kernels import INSTRUCTION_SETS, assert_agree, engine, native, needs_native
 from robots import Case, cases, law, quarter_turned_cases, random_states
 
-pytestmark = needs_native
+pytestmark = [needs_native, pytest.mark.compat]
 
 ROBOT = load_robot("ur5e")
 SAMPLES = 11

@@ -14,6 +14,8 @@ from jointwise.runtime.observers import ObservedJoint, TorqueFusion, TorqueObser
 from jointwise.spatial import Array
 from online_joints import moves, true_model
 
+pytestmark = pytest.mark.compat
+
 RATE = 1000.0
 NO_FRICTION = OnlineFriction(FrictionMap(VelocityLaw()))
 

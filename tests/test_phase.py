@@ -9,6 +9,8 @@ from jointwise.errors import ModelError, ShapeError
 from jointwise.runtime import phase
 from jointwise.runtime.phase import PhaseFilter
 
+pytestmark = pytest.mark.compat
+
 RATE = 1000.0
 
 

@@ -13,6 +13,8 @@ from jointwise.estimation import recursive
 from jointwise.estimation.recursive import VARIANTS, RecursiveLeastSquares, RecursiveState, Variant
 from jointwise.spatial import Array
 
+pytestmark = pytest.mark.compat
+
 PRIOR = np.array([1e4, 1e2, 1e3])
 TRUTH = np.array([3.0, -1.0, 0.5])
 VARIED = {"exponential": 0.99, "on-off": 0.99, "directional": 0.98, "directional-floor": 0.98}

@@ -20,6 +20,8 @@ from jointwise.preparation import make_regression
 from jointwise.spatial import Array
 from synthetic import synthetic_log
 
+pytestmark = pytest.mark.compat
+
 PLANAR = jw.load_robot("planar2")
 LOG = synthetic_log(PLANAR, duration=8.0, rate=200.0, seed=5, jitter=1e-3).log
 TERMS = [(Offset(), Viscous((1.0, 2.0)), Coulomb("square"), SpeedRipple(0.005))] * 2

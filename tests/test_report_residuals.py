@@ -18,6 +18,8 @@ from jointwise.result import Calibration
 from jointwise.spatial import Array
 from synthetic import synthetic_log
 
+pytestmark = pytest.mark.compat
+
 ROBOT = jointwise.load_robot("planar2")
 
 

@@ -31,6 +31,8 @@ from jointwise.spatial import Array
 from kernels import ENGINES, TOLERANCE, assert_agree, engine, natural_scales
 from robots import Case, cases, law, random_body, random_rotation
 
+pytestmark = pytest.mark.compat
+
 STENCIL = {-3: -1 / 60, -2: 3 / 20, -1: -3 / 4, 1: 3 / 4, 2: -3 / 20, 3: 1 / 60}
 """Central difference of sixth order."""
 

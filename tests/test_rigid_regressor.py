@@ -23,6 +23,8 @@ from jointwise.spatial import INERTIAL_NAMES, Array
 from kernels import ENGINES, assert_agree, engine
 from robots import Case, cases, law, random_body, random_rotation, random_states
 
+pytestmark = pytest.mark.compat
+
 PAGE, CACHE_LINE = 4096, 64
 MOUNTINGS = ("table", "wall", "tilt:x:45")
 FULL_TILE_AND_TAIL = (1, 2, 3, 5, 31, 32, 33, 63, 64, 65, 127, 1025)

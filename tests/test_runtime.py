@@ -22,6 +22,8 @@ from kernels import symmetric
 from runtime_models import exact, fitted, swinging
 from synthetic import synthetic_log
 
+pytestmark = pytest.mark.compat
+
 POINT = (2.5, (0.02, -0.03, 0.1))
 INERTIA = np.diag([0.02, 0.03, 0.04])
 

@@ -13,6 +13,8 @@ from jointwise.spatial import Array
 from kernels import assert_agree
 from robots import law, random_body, random_rotation, seeds
 
+pytestmark = pytest.mark.compat
+
 UNIT_AXES = [sign * axis for axis in np.eye(3) for sign in (1.0, -1.0)]
 
 

@@ -17,6 +17,8 @@ from jointwise.simulation.recording import joint_from_dict, joint_to_dict
 from jointwise.simulation.robot import Backlash, digital_robot, integrate
 from kernels import needs_native
 
+pytestmark = pytest.mark.compat
+
 GEAR = Segments(16e3, 25e3, 29e3, 7.0, 25.0)
 SPRINGS: list[Spring] = [
     Cubic(1e4),

@@ -30,6 +30,8 @@ from jointwise.model.terms import (
 )
 from jointwise.spatial import Array
 
+pytestmark = pytest.mark.compat
+
 LIMITS = Hysteresis.polynomial_limits(4, 5e-3)
 SHAPE = (0.4, 0.3, 0.2, 0.1)
 RATE = 250.0

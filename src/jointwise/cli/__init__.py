@@ -102,7 +102,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         drop_notes()
 
 
-def _only_the_missing_kernel(message: Warning | str, category: type[Warning], *place: object) -> None:
+def _note_missing_kernel(message: Warning | str, category: type[Warning]) -> None:
     """Print the warning that concerns every user, as a note."""
     from jointwise.backend import NativeKernelWarning
 
@@ -118,7 +118,7 @@ def _without_warnings(words: list[str]) -> Iterator[None]:
     """
     shown = warnings.showwarning
     if not _debugging(words):
-        warnings.showwarning = _only_the_missing_kernel
+        warnings.showwarning = lambda message, category, *_, **__: _note_missing_kernel(message, category)
     try:
         yield
     finally:
