@@ -13,7 +13,7 @@ import pytest
 from bodies_trial import PROBLEMS, solution
 
 TRIAL = Path(__file__).with_name("bodies_trial.py")
-KERNELS = ("Prescott", "Sandybridge", "Haswell", "Zen", "SkylakeX")
+KERNELS = ("Prescott", "Nehalem", "Sandybridge", "Haswell", "SkylakeX")
 """OPENBLAS_CORETYPE of x86 processors, from the oldest; OpenBLAS ignores those that the processor does not support."""
 PREDICTIONS, MASSES = 1e-6, 1e-3
 FEW = 16

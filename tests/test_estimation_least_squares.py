@@ -10,7 +10,6 @@ from jointwise.errors import EstimationError
 from jointwise.estimation.bounded import (
     bounded_from_moments,
     bounded_least_squares,
-    cholesky_solution,
     non_negative,
     non_negative_least_squares,
     squared_error,
@@ -62,13 +61,6 @@ def error_of(rows: Array, weights: Array, x: Array) -> float:
 
 
 # -- normal equations ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("size", [1, 2, 7, 120])
-def test_a_cholesky_factor_solves_normal_equations(size: int) -> None:
-    rng = np.random.default_rng(size)
-    A, x = rng.normal(size=(size + 5, size)), rng.normal(size=size)
-    np.testing.assert_allclose(cholesky_solution(np.linalg.cholesky(A.T @ A), A.T @ A @ x), x, rtol=1e-8)
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -62,7 +62,6 @@ def signal_calls() -> dict[str, Call]:
         "decimate": ([x, np.ones(3), 2, *zeros(2)], {3}),
         "leaky_sum": ([x, 0.5], {0}),
         "cubic_spline": ([x, rows(2), series(3), *zeros((3, 2))], {3}),
-        "cholesky_solve": ([np.eye(3), series(3)], {1}),
         "nnls": ([np.eye(3), series(3), *zeros(3)], {2}),
         "phase_steps": ([np.ones(3) / 3.0, 2, 1e3, *zeros(15), rows(2), *zeros((SAMPLES, 3, 2))], {3, 5}),
         "observer_steps": ([np.ones(2), 0.9, 1e3, *zeros(2, 2), rows(2), rows(2), rows(2), *zeros(pair)], {3, 4, 8}),

@@ -1,5 +1,5 @@
-/* Normal equations of small dense problems that NumPy cannot solve: with a Cholesky factor, and non-negative unknowns.
- * Reference: `estimation/gram.py`, which uses SciPy where this kernel is missing.
+/* Normal equations of small dense problems with non-negative unknowns. Reference: `estimation/bounded.py`, which uses
+ * SciPy where this kernel is missing.
  */
 #include "arguments.h"
 #include "compiler.h"
@@ -141,38 +141,7 @@ static PyObject *nnls(PyObject *self, PyObject *args)
     return result;
 }
 
-WIDE static void run_cholesky_solve(const double *L, double *x, Py_ssize_t n)
-{
-    for (Py_ssize_t i = 0; i < n; i++)
-        x[i] = (x[i] - scalar_product(L + i * n, x, i)) / L[i * n + i];
-    for (Py_ssize_t i = n - 1; i >= 0; i--) {
-        x[i] /= L[i * n + i];
-        for (Py_ssize_t j = 0; j < i; j++)
-            x[j] -= L[i * n + j] * x[i];
-    }
-}
-
-/* cholesky_solve(L (n, n), x (n,)): L L' x = f for a lower triangular L, f replaced by x */
-static PyObject *cholesky_solve(PyObject *self, PyObject *args)
-{
-    (void)self;
-    PyObject *o[2];
-    const double *L;
-    double *x;
-    Py_ssize_t n;
-    if (!PyArg_ParseTuple(args, "OO", &o[0], &o[1]))
-        return NULL;
-    lent held;
-    held.count = 0;
-    int right = any_outputs(o[1], "x", &held, &x, &n) && numbers(o[0], "L", times(n, n), 0, &held, &L);
-    if (right)
-        run_cholesky_solve(L, x, n);
-    give_back(&held);
-    return right ? Py_NewRef(Py_None) : NULL;
-}
-
 PyMethodDef LINEAR_METHODS[] = {
-    {"cholesky_solve", cholesky_solve, METH_VARARGS, "(L, x): solve L L' x = f in place"},
     {"nnls", nnls, METH_VARARGS, "(H, f, x): x >= 0 that minimises x' H x / 2 - f' x; returns the exchanges"},
     {NULL, NULL, 0, NULL},
 };

@@ -103,16 +103,6 @@ def squared_error_from_moments(moments: Array, x: Array) -> float:
     return max(float(step @ moments @ step), 0.0)
 
 
-def cholesky_solution(L: Array, f: Array) -> Array:
-    """Return x (n,) of ``L Lᵀ x = f`` for a lower triangular L (n, n), as `numpy.linalg.cholesky` returns it."""
-    kernel = native()
-    if kernel is None:
-        return np.asarray(np.linalg.solve(L.T, np.linalg.solve(L, f)))
-    x = np.array(f, dtype=float)
-    kernel.cholesky_solve(np.ascontiguousarray(L), x)
-    return x
-
-
 def non_negative(H: Array, f: Array) -> Array:
     """Return x >= 0 (n,) that minimises ½ xᵀ H x - fᵀ x, for a positive definite H (n, n).
 

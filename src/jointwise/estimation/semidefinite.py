@@ -53,9 +53,10 @@ INFEASIBLE = 1e-2 * MARGIN
 """Largest violation of a constraint before the last Newton step, which removes at least half of it."""
 BARRIER = 1e-6
 """Product of slack and multiplier of constraints without a divergence, as part of λ. A hundred of them cost 1e-4 of λ;
-half as much changes nothing else. With 0 the steps would end at a point that depends on rounding."""
+with 1e-8 one of 600 random problems ends before the optimum, with 0 many, at a point that depends on rounding."""
 TO_BOUNDARY = 0.99
-"""Part of the way to the boundary of the constraints that a step takes at most."""
+"""Part of the way to the boundary of the constraints that a step takes at most; with 0.95 the last digits take a third
+more steps."""
 SHORT = 0.3
 """Length below which a corrected step is replaced by one towards equal products, away from the boundary."""
 FIRST = 0.1
@@ -316,7 +317,8 @@ class _Step:
         rows = [problem.rows, self.rates[:, None] * (problem.limits @ V)]
         rows.append((self.scaled @ V[: self.bodies].reshape(-1, 10, len(V))).reshape(-1, len(V)))
         self.rows = np.vstack(rows)
-        self.R = triangle(self.rows[np.argsort(-np.abs(self.rows).max(axis=1))])  # the largest rows first
+        largest_first = self.rows[np.argsort(-np.abs(self.rows).max(axis=1))]
+        self.upper = np.asarray(np.linalg.inv(triangle(largest_first)), dtype=float)
         excess = self._excess(None, 0.0)
         predictor = self._direction(0.0)
         ahead = self._excess(predictor, min(1.0, self._largest_step(predictor)))
@@ -368,12 +370,12 @@ class _Step:
     def _least_squares(self, right: Array) -> Array:
         """Return x that minimises ‖M x - right‖ for the rows M = Q R, by seminormal equations with refinement.
 
-        Each pass adds ``R⁻¹ R⁻ᵀ Mᵀ (right - M x)``. Å. Björck, "Stability analysis of the method of seminormal
-        equations for linear least squares problems", Linear Algebra Appl. 88/89, 1987.
+        Each pass adds ``U Uᵀ Mᵀ (right - M x)`` with U = R⁻¹. Å. Björck, "Stability analysis of the method of
+        seminormal equations for linear least squares problems", Linear Algebra Appl. 88/89, 1987.
         """
-        x = np.zeros(self.R.shape[1])
+        x = np.zeros(len(self.upper))
         for _ in range(REFINEMENTS):
-            x += np.linalg.solve(self.R, np.linalg.solve(self.R.T, self.rows.T @ (right - self.rows @ x)))
+            x += self.upper @ (((right - self.rows @ x) @ self.rows) @ self.upper)
         return x
 
     def _largest_step(self, direction: _Direction) -> float:
