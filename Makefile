@@ -7,7 +7,7 @@ DEV_READY := $(VENV)/.ready-dev
 LOCK := requirements-dev.lock
 SOURCES := pyproject.toml setup.py $(wildcard src/native/* src/jointwise/runtime/core/*)
 
-.PHONY: setup lock demo test lint types docs check gate benchmark clean
+.PHONY: setup lock demo test thorough sanitize lint types docs check gate benchmark clean
 
 setup: $(DEV_READY)
 
@@ -40,9 +40,19 @@ lock:
 demo: $(DEMO_READY)
 	@$(BIN)/jointwise demo
 
-# Test files are distributed over the cores, each process with one thread of linear algebra.
+# Test files are distributed over the cores, each process with one thread of linear algebra. `test`: every command and
+# law, in minutes; `thorough`: the tests that take longer, and more time for mutated files.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 test: setup
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
+	JOINTWISE_FUZZ_SECONDS=5 $(PYTEST) --dist loadfile -m 'not thorough'
+
+thorough: setup
+	$(PYTEST) --dist worksteal -m thorough
+	JOINTWISE_FUZZ_SECONDS=60 $(PYTEST) tests/test_fuzz.py
+
+sanitize: setup
+	$(BIN)/python -c 'import jointwise._native'  # it is optional elsewhere: a failed build must not pass unnoticed
+	tools/sanitize.sh
 
 lint: setup
 	$(BIN)/ruff check .
@@ -64,7 +74,7 @@ gate: setup
 compat: setup
 	$(BIN)/python tools/compat.py
 
-check: lint types docs test
+check: test lint types sanitize docs thorough gate compat
 
 benchmark: setup
 	$(BIN)/python benchmarks/rigid.py

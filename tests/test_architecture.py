@@ -60,6 +60,7 @@ def test_every_command_of_the_tests_has_a_path_on_the_page():
     assert all(len(path) >= 8 for path in PATHS.values())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_calls_the_named_functions_in_order(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

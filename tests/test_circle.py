@@ -85,6 +85,7 @@ def deformation(log: Log, joint: int = JOINT) -> np.ndarray:
 # -- everything on --
 
 
+@pytest.mark.thorough
 def test_the_automatic_choice_finds_hysteresis_and_load_dependence() -> None:
     structure = calibrated().structure
     assert structure.direction == "hysteresis"
@@ -111,6 +112,7 @@ def test_the_model_holds_on_another_motion() -> None:
         assert error.r2 > 0.95
 
 
+@pytest.mark.thorough
 def test_shuffled_currents_give_no_model() -> None:
     log = recorded("excitation", 1)
     order = np.random.default_rng(0).permutation(log.samples)
@@ -123,6 +125,7 @@ def test_shuffled_currents_give_no_model() -> None:
 # -- one phenomenon alone --
 
 
+@pytest.mark.thorough
 def test_without_anything_there_is_no_friction() -> None:
     assert np.abs(torque_at(calibrated("current_limit"), 0.05, 0.5, 1.5)).max() < 0.3
 
@@ -134,6 +137,7 @@ def test_viscous_friction_alone_bends_the_curve() -> None:
     assert fast - middle < (middle - slow) * 0.7 / 0.6  # F_V2 < 0
 
 
+@pytest.mark.thorough
 def test_stribeck_friction_alone_falls_with_speed() -> None:
     slow, fast = torque_at(calibrated("coulomb", "stribeck"), 0.01, 0.5)
     assert slow - fast > 0.2
@@ -163,6 +167,7 @@ def test_asymmetry_alone_is_an_offset_between_the_directions() -> None:
     assert high - low < 1.2  # the offset is not 1 Nm in the other direction
 
 
+@pytest.mark.thorough
 def test_temperature_alone_is_seen_in_what_is_left() -> None:
     on = ("coulomb", "viscous", "temperature", "thermal")
     found = {trend.quantity: trend for trend in residual_trends(calibrated(*on), report_data(*on).held_out[0], 0)}

@@ -154,6 +154,7 @@ def test_wrong_friction_in_a_file(arm: Path, tmp_path: Path) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("truth", ["square", "absolute"])
 def test_one_link_under_varying_load(tmp_path: Path, truth: str) -> None:
     """AURT's paper: without load dependence the error is at least twice that of square and absolute."""
@@ -177,6 +178,7 @@ def test_one_link_under_varying_load(tmp_path: Path, truth: str) -> None:
     assert errors["none"] > 2.0 * errors["absolute"]
 
 
+@pytest.mark.thorough
 @needs_shared
 @pytest.mark.parametrize(("load", "powers"), [("none", (1,)), ("square", (1, 2, 3)), ("absolute", (1, 2, 3))])
 def test_real_logs_better_than_aurts_own_treatment(tmp_path: Path, load: str, powers: tuple[int, ...]) -> None:

@@ -31,6 +31,7 @@ def test_demo(tmp_path: Path) -> None:
     assert "load dependence" in facts["joint_model"]
 
 
+@pytest.mark.thorough
 def test_demo_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     text = done("demo", "--output", tmp_path)
@@ -40,6 +41,7 @@ def test_demo_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "report:" not in text
 
 
+@pytest.mark.thorough
 def test_file_in_place_of_the_directory_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert "is a file" in refused("demo", "--output", tmp_path / "file")

@@ -71,6 +71,7 @@ def whole(folder: Path) -> list[str]:
     return sorted(path.name for path in files)
 
 
+@pytest.mark.thorough
 def test_kill_leaves_no_half_file_and_the_next_run_cleans_up(tmp_path: Path) -> None:
     for moment in ("fit", "first file", "before renaming", "between the files"):
         ended = python(KILLED, moment, *command(tmp_path))

@@ -208,6 +208,7 @@ def test_writer_of_a_joint_waits_for_the_set_of_another(tmp_path: Path) -> None:
     assert list(load_joint(path, "ur5e", 1).parts) == ["stiffness", "load"]
 
 
+@pytest.mark.thorough
 def test_two_commands_on_one_joint_file_keep_both_parts(tmp_path: Path) -> None:
     path = tmp_path / "joint.json"
     logs = {"friction": tmp_path / "speeds.parquet", "load": tmp_path / "slow.parquet"}

@@ -52,6 +52,7 @@ def test_prediction_meets_the_validation(model: Path, tmp_path: Path) -> None:
         assert mse == pytest.approx(joint["mse"], rel=1e-9)
 
 
+@pytest.mark.thorough
 def test_panda(tmp_path: Path) -> None:
     header, *rows = (SHARED / "panda" / "traj1_first60.csv").read_text().splitlines(keepends=True)
     cut = round(0.6 * len(rows))
@@ -64,6 +65,7 @@ def test_panda(tmp_path: Path) -> None:
     assert np.mean([joint["nmse"] for joint in found["joints"][:6]]) <= 0.016  # type: ignore[index]
 
 
+@pytest.mark.thorough
 def test_shuffled_currents_are_refused(tmp_path: Path) -> None:
     header, *rows = TRAINING.read_text().splitlines()
     cells = [row.split(",") for row in rows]

@@ -41,6 +41,12 @@ SKIPPED = {
     ("export", "other"),
 }  # fmt: skip
 """Files that the same code reads as in another command line."""
+COSTLY = {
+    "compare", "export", "joint-friction", "joint-load-model", "monitor", "payload", "predict", "predict-columns",
+    "report", "simulate-motion", "validate", "validate-parquet",
+}  # fmt: skip
+"""Command lines that take seconds with all damaged files; the others are in the fast tests."""
+THOROUGH = pytest.mark.thorough
 
 
 def words_of(command: str, folder: Path, **files: Path) -> list[str]:
@@ -90,7 +96,10 @@ def test_command_lines_of_the_corpus_are_valid(tmp_path: Path, command: str) -> 
     assert ended.code in {0, found} or "is not fitted" in ended.err, ended
 
 
-@pytest.mark.parametrize(("command", "slot"), [slot for slot in SLOTS if slot not in SKIPPED])
+@pytest.mark.parametrize(
+    ("command", "slot"),
+    [pytest.param(*slot, marks=THOROUGH if slot[0] in COSTLY else ()) for slot in SLOTS if slot not in SKIPPED],
+)
 def test_damaged_files(tmp_path: Path, command: str, slot: str) -> None:
     refused = 0
     for k, (name, content) in enumerate(BAD[slot]().items()):

@@ -85,7 +85,17 @@ def tracked(robot: jw.Robot, name: str) -> Array:
     return 1e3 * np.abs(log.q - log.q_des).max(axis=0)
 
 
-@pytest.mark.parametrize("name", [name for name in CONTROLLERS if name != "servo"])
+COSTLY = ("adaptive", "feedback-linearisation", "torque-feedback")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.thorough if name in COSTLY else ())
+        for name in CONTROLLERS
+        if name != "servo"
+    ],
+)
 def test_every_named_controller_tracks_a_coupled_arm_as_an_uncoupled_one(name: str) -> None:
     coupled, plain = tracked(arm(), name), tracked(jw.load_robot("ur5e"), name)
     assert coupled.max() < 3.0 * plain.max()  # motors 5 and 6 turn round at other times, where friction is not known
@@ -129,6 +139,7 @@ def test_friction_is_adapted_at_the_motors(monkeypatch: pytest.MonkeyPatch) -> N
     np.testing.assert_allclose(ours.error, theirs.error, atol=1e-9)
 
 
+@pytest.mark.thorough
 def test_parts_of_a_calibrated_coupled_arm_are_those_of_its_motors() -> None:
     model = jw.RobotModel(jw.calibrate(jw.simulate(arm(), duration=15.0, rate=250.0, seed=1, keep=0).log, arm()))
     parts, states = model_parts(model, 250.0, "feed-forward"), MOTION.sample(250.0)

@@ -99,6 +99,7 @@ def test_the_penalty_counts_the_speed_of_the_motors() -> None:
     assert difference == pytest.approx(float(gradient @ change), rel=1e-3)
 
 
+@pytest.mark.thorough
 def test_an_excitation_keeps_the_limits_of_the_motors() -> None:
     found = optimize_excitation(arm(), ExcitationOptions(8.0, seed=1, harmonics=4, starts=1))
     states = found.motion.sample(5000.0)

@@ -40,6 +40,7 @@ def model() -> jw.RobotModel:
     return jw.RobotModel(jw.calibrate([recorded(1), recorded(2)], arm(), physical=False))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("has_speed", [True, False])
 def test_c_and_numpy_agree_on_a_damaged_stream(has_speed: bool) -> None:
     plain = jw.RobotModel(jw.calibrate(recorded(1), arm(), options=PLAIN))

@@ -120,6 +120,7 @@ def test_dry_friction_of_the_motors_holds_the_joints() -> None:
     assert np.abs(q[[4, 5]]).min() > 1e-3
 
 
+@pytest.mark.thorough
 @needs_gcc
 def test_exported_c_and_units_have_the_torques_of_python(model: jw.RobotModel, tmp_path: Path) -> None:
     double, single = export.c(model, tmp_path / "c", rate=RATE).checks
@@ -133,6 +134,7 @@ def test_exported_c_and_units_have_the_torques_of_python(model: jw.RobotModel, t
     assert ".coupling = 0" in (tmp_path / "plain" / "robot_model.h").read_text()
 
 
+@pytest.mark.thorough
 @needs_gcc
 def test_the_currents_of_exported_c_are_those_of_the_motors(model: jw.RobotModel, tmp_path: Path) -> None:
     export.c(model, tmp_path / "c", rate=RATE)
@@ -172,6 +174,7 @@ def test_mujoco_moves_coupled_motors_by_tendons(calibrated: jw.RobotModel, tmp_p
     np.testing.assert_allclose(data.qfrc_actuator, pulled, rtol=1e-12)
 
 
+@pytest.mark.thorough
 @needs_gcc
 def test_what_a_urdf_cannot_express_of_a_coupling_is_said(calibrated: jw.RobotModel, tmp_path: Path) -> None:
     lost = " ".join(map(str, export.urdf(calibrated, tmp_path / "urdf").losses))

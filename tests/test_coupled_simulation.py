@@ -73,6 +73,7 @@ def test_logs_are_in_the_declared_coordinates(coordinates: str) -> None:
     assert np.abs(q - log.theta).max() < 0.02
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "coupling"), [("puma560", PUMA), ("ur5e", "6:5:1,6:4:-0.3,5:4:0.4")])
 def test_a_simulated_coupled_arm_is_recovered_and_an_undeclared_coupling_named(name: str, coupling: str) -> None:
     robot = jw.load_robot(name, coupling=coupling)

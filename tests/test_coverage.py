@@ -51,6 +51,7 @@ def test_variances_by_cause_add_up() -> None:
     assert sum(shares.values()) == pytest.approx(1.0)
 
 
+@pytest.mark.thorough
 def test_intervals_cover_the_truth_and_cost_little_more_than_a_known_structure(tmp_path: Path) -> None:
     inside, ratios = [], []
     for seed in (201, 202, 203):

@@ -48,6 +48,7 @@ def peak(path) -> float:
     return int(done.stdout) / 1024
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not STATUS.exists(), reason="the system does not report the peak memory of a process")
 def test_peak_memory_does_not_grow_with_length(tmp_path):
     write_long(tmp_path / "short.csv", 100_000)
@@ -83,6 +84,7 @@ def write_groups(path, groups, rows=20_000):
             file.write_table(pa.table(dict(zip(("t", *names), (t, *block.T), strict=True))))
 
 
+@pytest.mark.thorough
 def test_a_parquet_log_is_read_without_keeping_its_blocks(tmp_path):
     peaks = []
     for groups in (2, 12):

@@ -37,7 +37,18 @@ def run_console(text: str) -> None:
             assert main(arguments) == 0, line
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.stem)
+QUICK = {"README", "adaptive-control", "energy", "getting-started", "my-robot", "noisy-encoders", "record-a-log"}
+"""Pages whose examples take a second or two; the others are thorough."""
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.stem, marks=() if page.stem in QUICK else pytest.mark.thorough)
+        for page in PAGES
+        if blocks(page)
+    ],
+)
 def test_examples_of_a_page_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     if page.name == "README.md":

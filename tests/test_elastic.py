@@ -39,6 +39,7 @@ def test_the_study_without_static_friction() -> None:
     assert made.errors(made.identify("reduced"))[0] < 0.004
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("model", ["reduced", "complete"])
 def test_the_study_of_six_joints(model: str) -> None:
     made = study("puma560", model=model)  # type: ignore[arg-type]
@@ -71,6 +72,7 @@ def test_noise_of_70_db_is_usable_and_of_20_db_is_rejected(planar: Study) -> Non
     assert np.isnan(lost) and high < low < 0.15
 
 
+@pytest.mark.thorough
 def test_the_spin_of_rotors_is_seen_by_the_complete_model_only() -> None:
     rng = np.random.default_rng(3)
     joints = study("puma560").made.digital.joints

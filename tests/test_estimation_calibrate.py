@@ -420,6 +420,7 @@ def test_plain_friction_gets_no_load_dependence() -> None:
 # -- intervals -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("robot", "seeds", "duration"), [(PLANAR, 40, 20.0), (UR5E, 12, 30.0)])
 def test_ninety_five_percent_intervals_hold_the_truth_about_that_often(
     robot: Robot, seeds: int, duration: float

@@ -35,6 +35,7 @@ def pair() -> tuple[SyntheticLog, jw.Calibration, jw.Calibration]:
     return log, full, calibrate(log.log, UR5E, options=replace(FIXED, essential=0.005), physical=False)
 
 
+@pytest.mark.thorough
 def test_zeros_are_dropped_and_strong_parameters_kept(
     pair: tuple[SyntheticLog, jw.Calibration, jw.Calibration],
 ) -> None:
@@ -80,6 +81,7 @@ def test_the_smaller_model_is_like_any_other(
     assert "dropped" in small.summary(full=True)
 
 
+@pytest.mark.thorough
 def test_bodies_rest_on_all_parameters() -> None:
     log = made(1)
     both = calibrate(log.log, UR5E, options=replace(FIXED, essential=0.005))
@@ -107,6 +109,7 @@ def test_a_tolerance_without_the_option_is_a_usage_error() -> None:
     assert result.code == 2 and "--essential-tolerance is used with --essential" in result.err
 
 
+@pytest.mark.thorough
 @needs_shared
 def test_a_real_arm_needs_fewer_than_half_of_its_parameters() -> None:
     folder = SHARED / "ur10e"

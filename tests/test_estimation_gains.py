@@ -104,6 +104,7 @@ def test_the_doubt_in_the_gains_is_in_all_parameters() -> None:
     assert not replace(gains, covariance=None).alternatives(fit)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("spread", [0.0, 0.1])
 def test_bodies_lie_in_their_intervals_though_gains_are_estimated(spread: float) -> None:
     made = log_of(5, spread=spread)
@@ -123,6 +124,7 @@ def test_a_stated_payload_sets_the_scale_and_is_stored(tmp_path: Path) -> None:
     assert again.provenance.payload == (4.0, 0.0, 0.0, 0.1)
 
 
+@pytest.mark.thorough
 def test_an_undeclared_payload_is_noticed() -> None:
     made = log_of(6, payload=True)
     found = calibrate(made.log, bare(UR5E), options=OPTIONS)

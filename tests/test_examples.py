@@ -35,6 +35,7 @@ def test_one_joint_is_identified(load, capsys):
     assert "F_C" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_feed_forward_reduces_the_tracking_error(load):
     errors = load("feed_forward").main(duration=20.0)
     assert errors["PD with feed-forward"] < 0.3 * errors["PD"]

@@ -167,6 +167,7 @@ def spline() -> Excitation:
     return optimize_excitation(jw.load_robot("ur10e"), options)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["ur5e", "panda", "spline"])
 def test_limits_hold_at_ten_times_the_rate(name: str, request: pytest.FixtureRequest) -> None:
     found: Excitation = request.getfixturevalue(name)
@@ -244,6 +245,7 @@ def test_an_interrupted_search_is_resumed_and_gives_the_same_motion(tmp_path: Pa
         optimize_excitation(robot, replace(options, duration=9.0), state=state)
 
 
+@pytest.mark.thorough
 def test_the_two_best_starts_are_refined_and_the_better_motion_is_kept() -> None:
     robot, options = jw.load_robot("planar2"), ExcitationOptions(8.0, harmonics=3, clearance=None)
     limits = excitation_limits(robot, 0.6, Clearance(Body(robot), -np.inf))

@@ -489,6 +489,7 @@ def test_a_new_urdf_is_that_of_the_consistent_bodies(model: jw.RobotModel, tmp_p
     assert len(text) > len(plain)
 
 
+@pytest.mark.thorough
 @needs_gcc
 def test_names_of_robots_and_joints_cannot_leave_their_place(model: jw.RobotModel, tmp_path: Path) -> None:
     robot = model.calibration.model.robot

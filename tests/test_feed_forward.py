@@ -120,6 +120,7 @@ def test_low_speed_friction_is_selected_only_from_logs_with_rests(simulated: tup
     assert without_low_speed(rich, ["load"]) == rich
 
 
+@pytest.mark.thorough
 def test_rests_after_a_motion_are_predicted() -> None:
     robot = jw.load_robot("ur5e")
     excitation = jw.simulate(robot, "excitation", duration=20.0, rate=100.0, seed=5, keep=0).log
@@ -154,6 +155,7 @@ def test_what_follows_the_last_motion_is_not_fitted() -> None:
     assert log.samples - regression.samples == pytest.approx(100.0 * REST, abs=40)
 
 
+@pytest.mark.thorough
 @needs_shared
 def test_ur10e_from_positions_only() -> None:
     def read(name: str) -> jw.Log:

@@ -67,6 +67,7 @@ def test_a_joint_that_one_log_measured_is_calibrated_from_it(robot, logs):
     assert jw.validate(model, train).joints[2].r2 > 0.9
 
 
+@pytest.mark.thorough
 def test_garbage_in_an_ignored_output_has_no_effect(robot, logs):
     train = replace(logs[0], torque=None)
     noise = np.random.default_rng(5).normal(scale=30.0, size=train.samples)

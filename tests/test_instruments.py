@@ -57,12 +57,14 @@ def test_instruments_without_relation_are_rejected() -> None:
         instrumental_variables(factors, problem.layout, weighted_least_squares(problem), np.zeros(2, dtype=bool))
 
 
+@pytest.mark.thorough
 def test_the_bias_of_coarse_encoders_is_at_least_halved() -> None:
     found = compare("planar2", 4, 25.0)
     assert found["iv"][0] < 0.5 * found["wls"][0]
     assert found["iv"][1] > 0.75
 
 
+@pytest.mark.thorough
 def test_bodies_are_nearest_to_the_estimate_of_the_instruments() -> None:
     """Bodies of least squares with coarse encoders are wrong by factors; those of the instruments are not."""
     robot, plain = jw.load_robot("ur5e"), jw.PlantOptions(without=ABSENT)

@@ -115,6 +115,7 @@ def test_shuffled_rates_give_no_damping() -> None:
     assert value is None or value.covers(0.0)
 
 
+@pytest.mark.thorough
 def test_an_unknown_gear_widens_the_interval_so_that_it_holds_the_spring() -> None:
     part = identify_stiffness(locked(without=()))
     assert part.value("a_1").covers(LINEAR) and part.value("a_3").covers(CUBIC)
@@ -125,6 +126,7 @@ def test_an_unknown_gear_widens_the_interval_so_that_it_holds_the_spring() -> No
     assert (band.low[at_zero], band.high[at_zero]) == pytest.approx((a_1.low, a_1.high), rel=0.01)
 
 
+@pytest.mark.thorough
 def test_intervals_of_noisy_gauges_cover_the_truth_at_most_seeds() -> None:
     record, spring = locked(), OddPolynomial((LINEAR, CUBIC))
     assert record.phi is not None

@@ -84,6 +84,7 @@ def test_the_exponential_law_is_chosen_where_it_is_true() -> None:
         assert found.value(name).covers(truth)
 
 
+@pytest.mark.thorough
 def test_intervals_cover_the_truth_as_often_as_they_say() -> None:
     covered = []
     for seed in range(8):

@@ -37,6 +37,7 @@ def logs(robot):
     return [recorded(robot, 1), recorded(robot, 2, LOAD), recorded(robot, 3), recorded(robot, 4, LOAD)]
 
 
+@pytest.mark.thorough
 def test_loaded_and_unloaded_logs_are_mixed(robot, logs):
     free, loaded, test, loaded_test = logs
     mixed = jw.calibrate([free, loaded], robot, payload=[None, LOAD], options=QUICK)
@@ -122,6 +123,7 @@ def test_holdout_of_a_real_log():
     assert errors[0] < errors[1]
 
 
+@pytest.mark.thorough
 def test_a_term_of_temperature_needs_the_temperature_of_every_log(logs, robot):
     options = replace(QUICK, structure=Structure(load="square", extra=("temperature",)))
     warm, unknown = logs[0].with_temperature(35.0), logs[2]

@@ -239,6 +239,7 @@ def test_a_motion_too_short_for_an_interval_is_plain_json(model, base, tmp_path)
     assert document["stiffness"][0]["loss_interval"] == [None, None]
 
 
+@pytest.mark.thorough
 def test_streams_of_the_command_have_the_numbers_of_the_log(files, tmp_path, monkeypatch):
     log = moves(stiffness=-LOSS)[0]
     words = ("--joint", files / "joint1.json", "--json")

@@ -182,6 +182,7 @@ def test_the_adaptive_step_equals_the_reference(method: str, leakage: float) -> 
     assert (np.abs(torques) == [WEAK * drive.limit for drive in drives_of(arm())]).sum() > 20
 
 
+@pytest.mark.thorough
 def test_the_adaptive_step_of_a_calibrated_robot_equals_the_reference() -> None:
     assert_same(calibrated(), samples(3))
 
@@ -329,7 +330,14 @@ def test_the_memory_of_torque_feedback_equals_the_reference() -> None:
 # -- feedback linearisation --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("elastic", [None, True, [True, False, True, True, False, False]])
+@pytest.mark.parametrize(
+    "elastic",
+    [
+        None,
+        pytest.param(True, marks=pytest.mark.thorough),
+        pytest.param([True, False, True, True, False, False], marks=pytest.mark.thorough),
+    ],
+)
 def test_feedback_linearisation_equals_the_reference(elastic: Any) -> None:
     """Springs of all kinds, some joints rigid, missing values, and motors that saturate."""
     make, inputs = linearised(elastic=elastic), samples(10)
@@ -363,6 +371,7 @@ def test_hand_guiding_equals_the_reference() -> None:
     assert states[-1].dropped == others[-1].dropped > 10
 
 
+@pytest.mark.thorough
 def test_hand_guiding_of_a_calibrated_robot_equals_the_reference() -> None:
     assert_same(lambda: hand_guiding(exact(), RATE), samples(15))
 

@@ -65,6 +65,7 @@ def test_mass_and_centre_lie_in_their_intervals(robot, model):
     assert np.mean(hits) >= 0.8
 
 
+@pytest.mark.thorough
 def test_the_loaded_model_predicts_the_loaded_log(robot, model):
     log = recorded(robot, 7, LOAD)
     found = jw.identify_payload(model, recorded(robot, 8, LOAD))
@@ -104,6 +105,7 @@ def test_one_pose_does_not_determine_the_centre_along_gravity(robot, model):
         _ = found.payload
 
 
+@pytest.mark.thorough
 def test_shuffled_outputs_and_wrong_signs_are_refused(robot, model):
     log = recorded(robot, 10, LOAD)
     order = np.random.default_rng(0).permutation(log.samples)
@@ -162,6 +164,7 @@ def _cut(log, path):
     return path
 
 
+@pytest.mark.thorough
 @needs_shared
 def test_the_payload_of_a_ur10e():
     structure = Structure(

@@ -105,6 +105,7 @@ def test_right_setups_are_accepted() -> None:
     assert findings(replace(right(), robot=bare)) == {}
 
 
+@pytest.mark.thorough
 def test_estimated_gains_are_right_unless_like_drives_differ() -> None:
     assert findings(right("ur3e")) == {}
     larger = right("ur3e").with_logs("gain", (), lambda log: scaled(log, ("current",), (4,), 1.6))

@@ -196,6 +196,7 @@ def test_selections_keep_blocks_of_time() -> None:
 # -- confidence intervals --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_intervals_of_a_repeated_motion_contain_the_truth(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     made = jw.simulate(UR5E, "excitation", duration=60.0, rate=100.0, seed=1004, keep=0)
     calibration = jw.calibrate(made.log, UR5E, physical=False)

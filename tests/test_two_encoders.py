@@ -114,6 +114,7 @@ def test_an_inertia_term_is_its_acceleration() -> None:
     assert term == Inertia(0.5) and term.to_dict() == {"kind": "inertia", "value": 0.5}
 
 
+@pytest.mark.thorough
 def test_the_cutoff_is_high_with_both_encoders_and_low_for_positions_alone(tmp_path: Path) -> None:
     """Only fast motion separates rotors and links; a feed-forward from noisy positions needs the low cut-off."""
     arm = jw.load_robot("ur5e")
@@ -133,6 +134,7 @@ def test_the_cutoff_is_high_with_both_encoders_and_low_for_positions_alone(tmp_p
     np.testing.assert_array_equal(again.predict(other), found.predict(other))
 
 
+@pytest.mark.thorough
 def test_a_lag_of_half_a_sample_is_not_taken_for_inertia_of_the_links() -> None:
     """The torque of a sample acts until the next one; with measured rotors the lag is found between the samples."""
     arm, plant = jw.load_robot("ur5e"), jw.PlantOptions(age={"stiffness": -0.7})

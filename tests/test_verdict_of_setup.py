@@ -106,7 +106,7 @@ def test_reports_of_contradicted_and_unvalidated_models_have_no_green(tmp_path: 
         ("predict", "MODEL", "LOG", "--output", "OUT"),
         ("compare", "MODEL", "OTHER", "LOG"),
         ("monitor", "MODEL", "LOG"),
-        ("export", "MODEL", "--to", "c", "--output", "OUT"),
+        pytest.param(("export", "MODEL", "--to", "c", "--output", "OUT"), marks=pytest.mark.thorough),
         ("report", "MODEL", "LOG", "--output", "OUT"),
         ("payload", "MODEL", "LOG"),
         ("simulate", "--model", "MODEL", "--experiment", "excitation", "--duration", "2", "--output", "OUT.csv"),
@@ -127,6 +127,7 @@ def test_every_command_marks_a_contradicted_model(words: tuple[str, ...], tmp_pa
     assert f"{model}: do not use: the training data contradict the declared set-up (output sign)" in ended.err
 
 
+@pytest.mark.thorough
 def test_json_states_the_set_up(tmp_path: Path) -> None:
     model, log = saved(tmp_path), bench().unseen
     found = json.loads(done("validate", model, log, "--json"))

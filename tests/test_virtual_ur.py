@@ -153,6 +153,7 @@ def test_the_server_says_where_it_is_as_json(tmp_path: Path, monkeypatch: pytest
     assert done(*words, "--quiet") == ""
 
 
+@pytest.mark.thorough
 def test_rehearsal_gives_a_model_that_predicts_another_motion(tmp_path: Path) -> None:
     text = done("rehearse", "--output", tmp_path / "r", "--duration", 12, "--json")
     result = json.loads(text)

@@ -20,6 +20,7 @@ def words():
     return module
 
 
+@pytest.mark.thorough
 def test_no_banned_word_is_used(words):
     findings = words.check()
     assert not findings, "\n".join(map(str, findings))
