@@ -12,12 +12,12 @@ import sys
 import time
 import warnings
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryFile, mkdtemp
 from typing import Any, NoReturn
 
 import jointwise
+from computed import once, run_folder
 from data_files import SHARED
 from jointwise.cli import load, main
 from jointwise.cli.command import command_of, settings_from
@@ -151,10 +151,13 @@ class Bench:
     model: Path
 
 
-@lru_cache
 def bench() -> Bench:
-    """Return the files, made once a test run."""
-    folder = Path(mkdtemp(prefix="jointwise-cli-"))
+    """Return the files, made once in a run of the tests."""
+    return once(_bench)
+
+
+def _bench() -> Bench:
+    folder = Path(mkdtemp(prefix="bench-", dir=run_folder()))
     files = Bench(folder / "training.csv", folder / "unseen.csv", folder / "model.json")
     robot = jointwise.load_robot("planar2")
     write_csv(synthetic_log(robot, "fourier", duration=20.0, rate=100.0, jitter=1e-3, seed=1).log, files.training)

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+from tempfile import mkdtemp
+
 import pytest
 
+from computed import VARIABLE
 from jointwise.model import terms
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the directory of `computed`, in the process that starts the others; they inherit its name."""
+    if VARIABLE not in os.environ:
+        folder = mkdtemp(prefix="jointwise-tests-")
+        os.environ[VARIABLE] = folder
+        config.add_cleanup(lambda: (os.environ.pop(VARIABLE), shutil.rmtree(folder, ignore_errors=True)))
 
 
 @pytest.fixture(autouse=True)

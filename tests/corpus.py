@@ -23,6 +23,7 @@ import numpy as np
 
 import jointwise as jw
 from cli_runs import PLAIN, bench, done
+from computed import once, run_folder
 from jointwise import Payload, read_log
 from jointwise.data.write import write_log
 from jointwise.energy import PowerModel
@@ -186,10 +187,13 @@ class Files:
         return self.folder / name
 
 
-@functools.cache
 def valid_files() -> Files:
-    """Write the valid files once per test run."""
-    folder, files = Path(mkdtemp(prefix="jointwise-corpus-")), bench()
+    """Return the valid files, written once in a run of the tests."""
+    return once(_valid_files)
+
+
+def _valid_files() -> Files:
+    folder, files = Path(mkdtemp(prefix="corpus-", dir=run_folder())), bench()
     short = read_log(files.training).slice(0, 800)
     write_log(short, folder / "log.csv")
     (folder / "log.csv").rename(folder / "log")

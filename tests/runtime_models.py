@@ -9,6 +9,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 import jointwise as jw
+from computed import calibrated
 from jointwise.description.mounting import gravity_vector
 from jointwise.estimation.structure import Structure
 from jointwise.model.dynamics import Dynamics
@@ -67,7 +68,7 @@ def fitted(name: str = "planar2", payload: float = 0.0) -> Calibration:
     options = Options(structure=structure, free=(), position_cutoff=15.0, lag=0.0, gains=(10.0,) * robot.dof)
     carried = jw.Payload(payload, (0.0, 0.0, 0.1)) if payload else None
     log = synthetic_log(robot, duration=15.0, rate=100.0, seed=1, payload=carried).log
-    return jw.calibrate(log, robot, options=options, payload=carried)
+    return calibrated(log, robot, options=options, payload=carried)
 
 
 def exact(

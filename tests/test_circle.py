@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+import computed
 import jointwise
 from jointwise.calibration import calibrate
 from jointwise.data.log import Log
@@ -64,7 +65,7 @@ def identified(phenomenon: str, log: Log, joint: int = JOINT) -> Part:
 
 @cache
 def calibrated(*on: str) -> Calibration:
-    return calibrate(recorded("excitation", 1, *on), ROBOT)
+    return computed.calibrated(recorded("excitation", 1, *on), ROBOT)
 
 
 @cache

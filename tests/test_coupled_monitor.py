@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import computed
 import jointwise as jw
 from jointwise.backend import native
 from jointwise.experiment.options import Events, PlantOptions, Push
@@ -37,13 +38,13 @@ def recorded(seed: int, coordinates: str = "joint", **options: object) -> jw.Log
 
 @pytest.fixture(scope="module")
 def model() -> jw.RobotModel:
-    return jw.RobotModel(jw.calibrate([recorded(1), recorded(2)], arm(), physical=False))
+    return jw.RobotModel(computed.calibrated([recorded(1), recorded(2)], arm(), physical=False))
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("has_speed", [True, False])
 def test_c_and_numpy_agree_on_a_damaged_stream(has_speed: bool) -> None:
-    plain = jw.RobotModel(jw.calibrate(recorded(1), arm(), options=PLAIN))
+    plain = jw.RobotModel(computed.calibrated(recorded(1), arm(), options=PLAIN))
     samples = damaged(part_of(log_samples(plain, recorded(3)), slice(0, 400)))
     samples = samples if has_speed else replace(samples, qd=None)
     limits = Monitor(plain, 100.0, has_speed=has_speed).limits

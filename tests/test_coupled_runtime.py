@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
+import computed
 import jointwise as jw
 from jointwise import export
 from jointwise.backend import native
@@ -156,7 +157,7 @@ int main(void) {
 @pytest.fixture(scope="module")
 def calibrated() -> jw.RobotModel:
     """Return a calibrated coupled arm with physically consistent bodies."""
-    return jw.RobotModel(jw.calibrate(coupled_log(arm(), 1), arm(), options=PLAIN))
+    return jw.RobotModel(computed.calibrated(coupled_log(arm(), 1), arm(), options=PLAIN))
 
 
 def test_mujoco_moves_coupled_motors_by_tendons(calibrated: jw.RobotModel, tmp_path: Path) -> None:

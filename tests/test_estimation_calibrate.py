@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import computed
 from jointwise.calibration import calibrate
 from jointwise.data import conditioning
 from jointwise.data.conditioning import clean_log
@@ -379,7 +380,7 @@ def test_reversed_stamps_are_refused(planar: SyntheticLog) -> None:
 @pytest.fixture(scope="module")
 def automatic() -> tuple[SyntheticLog, Calibration]:
     synthetic = synthetic_log(UR5E, duration=30.0, rate=200.0, seed=4)
-    return synthetic, calibrate(synthetic.log, UR5E)
+    return synthetic, computed.calibrated(synthetic.log, UR5E)
 
 
 def test_with_no_options_hysteresis_and_load_dependence_are_found(automatic: tuple[SyntheticLog, Calibration]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import computed
 import jointwise as jw
 from cli_runs import run
 from data_files import SHARED, needs_shared
@@ -31,8 +32,8 @@ def made(seed: int) -> SyntheticLog:
 @pytest.fixture(scope="module")
 def pair() -> tuple[SyntheticLog, jw.Calibration, jw.Calibration]:
     log = made(1)
-    full = calibrate(log.log, UR5E, options=FIXED, physical=False)
-    return log, full, calibrate(log.log, UR5E, options=replace(FIXED, essential=0.005), physical=False)
+    full = computed.calibrated(log.log, UR5E, options=FIXED, physical=False)
+    return log, full, computed.calibrated(log.log, UR5E, options=replace(FIXED, essential=0.005), physical=False)
 
 
 @pytest.mark.thorough

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import computed
 import jointwise as jw
 from data_files import SHARED, needs_shared
 from jointwise.cli import main
@@ -35,7 +36,7 @@ REST, MOVE = 7.0, 1.5
 @pytest.fixture(scope="module")
 def simulated() -> tuple[jw.Log, jw.Calibration]:
     log = jw.simulate("planar2", "excitation", duration=20.0, rate=100.0, seed=3, keep=0).log
-    return log, jw.calibrate(log, jw.load_robot("planar2"))
+    return log, computed.calibrated(log, "planar2")
 
 
 def moves_with_rests(count: int) -> jw.Log:

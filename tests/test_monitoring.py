@@ -10,6 +10,7 @@ from importlib import resources
 import numpy as np
 import pytest
 
+import computed
 import jointwise as jw
 from cli_runs import UR10E
 from data_files import needs_shared
@@ -68,7 +69,7 @@ def recorded(robot, seed, payload=None, duration=20.0):
 
 @pytest.fixture(scope="module")
 def model(robot):
-    return jw.RobotModel(jw.calibrate(recorded(robot, 1), robot, options=QUICK))
+    return jw.RobotModel(computed.calibrated(recorded(robot, 1), robot, options=QUICK))
 
 
 @pytest.fixture(scope="module")
@@ -321,7 +322,7 @@ def training():
 
 @pytest.fixture(scope="module")
 def fast(training, robot):
-    return jw.RobotModel(jw.calibrate(training, robot, options=QUICK))
+    return jw.RobotModel(computed.calibrated(training, robot, options=QUICK))
 
 
 def test_a_sudden_push_is_found_within_20_ms(fast, training):
@@ -973,7 +974,7 @@ def test_friction_that_settles_at_a_stop_is_no_push(model, settles, found):
 @pytest.fixture(scope="module")
 def ur10e():
     training = jw.read_log(UR10E / "id_20_02_12_50sec_12harm.csv")
-    return jw.RobotModel(jw.calibrate(training, jw.load_robot("ur10e"), physical=False))
+    return jw.RobotModel(computed.calibrated(training, "ur10e", physical=False))
 
 
 @needs_shared

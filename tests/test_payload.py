@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import computed
 import jointwise as jw
 from cli_runs import UR10E, bench, done, refused
 from data_files import needs_shared
@@ -31,7 +32,7 @@ def robot():
 @pytest.fixture(scope="module")
 def model(robot):
     log = synthetic_log(robot, duration=20, rate=100, seed=1, load_dependence="square", hysteresis=False).log
-    return jw.RobotModel(jw.calibrate(replace(log, torque=None), robot, options=QUICK))
+    return jw.RobotModel(computed.calibrated(replace(log, torque=None), robot, options=QUICK))
 
 
 def recorded(robot, seed, payload=None, duration=13.0):

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import computed
 import jointwise as jw
 from cli_runs import done, refused, run
 from jointwise.errors import ModelError
@@ -30,7 +31,7 @@ QUICK = Options(structure=STRUCTURE, free=(), position_cutoff=10.0, lag=0.0)
 @pytest.fixture(scope="module")
 def model():
     log = jw.simulate("ur5e", duration=20.0, rate=200.0, seed=1, keep=0).log
-    return jw.RobotModel(jw.calibrate(log, jw.load_robot("ur5e"), options=QUICK))
+    return jw.RobotModel(computed.calibrated(log, "ur5e", options=QUICK))
 
 
 @pytest.fixture(scope="module")
