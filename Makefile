@@ -7,7 +7,7 @@ DEV_READY := $(VENV)/.ready-dev
 LOCK := requirements-dev.lock
 SOURCES := pyproject.toml setup.py $(wildcard src/native/* src/jointwise/runtime/core/*)
 
-.PHONY: setup lock demo test thorough sanitize lint types docs check gate benchmark clean
+.PHONY: setup lock demo test thorough sanitize lint types docs check gate compat benchmark clean
 
 setup: $(DEV_READY)
 
