@@ -291,14 +291,14 @@ def slow(*args, **options):
 jointwise.calibration.fit_structure = slow
 """
 SLOW_PIECES = """
-import jointwise.result.store
-real = jointwise.result.store.predict_chunks
+import jointwise.result.predict
+real = jointwise.result.predict.predict_chunks
 def slow(*args):
     for piece, values in real(*args):
         yield piece, values
         print("working", flush=True)
         time.sleep(60)
-jointwise.result.store.predict_chunks = slow
+jointwise.result.predict.predict_chunks = slow
 """
 
 

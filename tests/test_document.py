@@ -12,12 +12,12 @@ from typing import Any, Literal
 import pytest
 
 from jointwise.cli.aurt import BODIES, MODEL, load_aurt_model, load_bodies
-from jointwise.document import LARGEST, Kind, load_document, read_document, write_document
+from jointwise.document import LARGEST, Kind, check_kind, content_hash, load_document, read_document, write_document
 from jointwise.errors import ModelError
 from jointwise.joint import PHENOMENA, load_joints, save_joints
 from jointwise.joint.model import KIND as JOINTS
-from jointwise.result.store import KIND as CALIBRATION
-from jointwise.result.store import load_calibration, to_document
+from jointwise.result.model_file import KIND as CALIBRATION
+from jointwise.result.model_file import load_calibration, to_document
 from jointwise.simulation.recording import KIND as TRUTH
 from jointwise.simulation.recording import digital_robot_from_truth, load_truth
 from jointwise.toml import DEEPEST, LONGEST_TEXT
@@ -47,16 +47,16 @@ WRONG = {
     "[1, 2]": "not {name}",
     "{}": "not {name}",
     '{"format": 5}': "not {name}",
-    '{"format": "{format}"}': "schema None, but this version reads schema 1. {remedy}",
-    '{"format": "{format}", "schema": 99}': "schema 99, but this version reads schema 1. Update jointwise.",
-    '{"format": "{format}", "schema": true}': "schema True, but this version reads schema 1. {remedy}",
+    '{"format": "{format}"}': "schema None, but this version reads schema {schema}. {remedy}",
+    '{"format": "{format}", "schema": 99}': "schema 99, but this version reads schema {schema}. Update jointwise.",
+    '{"format": "{format}", "schema": true}': "schema True, but this version reads schema {schema}. {remedy}",
     '{"format": "{format}", "schema": "1"}': "schema '1'",
 }
 
 
 def filled(text: str, kind: Kind) -> str:
-    for name in ("format", "name", "remedy"):
-        text = text.replace(f"{{{name}}}", getattr(kind, name))
+    for name in ("format", "name", "remedy", "schema"):
+        text = text.replace(f"{{{name}}}", str(getattr(kind, name)))
     return text
 
 
@@ -106,7 +106,23 @@ def test_files_of_the_first_version_load_and_come_back_the_same(tmp_path: Path) 
     save_joints(models, tmp_path / "j.json")
     assert json.loads((tmp_path / "j.json").read_text(encoding="utf-8")) == old
     model = json.loads((DATA / "model_schema1.json").read_text(encoding="utf-8"))
-    assert holds(json.loads(json.dumps(to_document(load_calibration(DATA / "model_schema1.json")))), model)
+    written = json.loads(json.dumps(to_document(load_calibration(DATA / "model_schema1.json"))))
+    assert written["schema"] == 2
+    assert written["run"].keys() == {"version", "date", "seconds"}
+    assert holds({**written, "schema": 1, "provenance": written["provenance"] | written["run"]}, model)
+
+
+def test_a_kind_may_have_several_migrations_and_a_hash_without_what_passes() -> None:
+    kind = Kind(
+        "book", "a book", "book", "Write again.", schema=3, passing=("date",),
+        migrations={1: lambda old: {**old, "title": old["name"]}, 2: lambda old: {**old, "pages": 1}},
+    )  # fmt: skip
+    assert check_kind({"format": "book", "schema": 1, "name": "a"}, kind) == {
+        "format": "book", "schema": 3, "name": "a", "title": "a", "pages": 1,
+    }  # fmt: skip
+    assert check_kind({"format": "book", "schema": 2}, kind)["pages"] == 1
+    first, later, other = ({"title": title, "date": day} for title, day in (("a", 1), ("a", 2), ("b", 1)))
+    assert content_hash(first, kind) == content_hash(later, kind) != content_hash(other, kind)
     assert digital_robot_from_truth(load_truth(DATA / "truth_schema1.json")).robot.name == "planar2"
 
 

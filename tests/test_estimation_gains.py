@@ -20,7 +20,7 @@ from jointwise.model.terms import Hysteresis
 from jointwise.options import Options
 from jointwise.preparation import make_regression
 from jointwise.result import Calibration
-from jointwise.result.store import load_calibration, save_model
+from jointwise.result.model_file import load_calibration, save_model
 from jointwise.spatial import Array
 from synthetic import SyntheticLog, default_friction, synthetic_log
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -24,9 +23,8 @@ from jointwise.model.terms import Hysteresis, Viscous
 from jointwise.options import Options
 from jointwise.result import Calibration, load_calibration, save_model, validate
 from jointwise.result.metrics import TrainingErrors, metrics, pool
-from jointwise.result.model_file import ModelFile
+from jointwise.result.model_file import KIND, SCHEMA, ModelFile, hash_of, to_document
 from jointwise.result.predict import predict_chunks
-from jointwise.result.store import KIND, SCHEMA, to_document
 from jointwise.result.text import SHOWN, explain_structure
 from jointwise.result.validation import compare
 from synthetic import synthetic_log
@@ -54,7 +52,7 @@ def model() -> Calibration:
 
 @pytest.fixture
 def document(model: Calibration) -> dict[str, Any]:
-    return copy.deepcopy(to_document(model))
+    return json.loads(json.dumps(to_document(model)))  # type: ignore[no-any-return]
 
 
 # -- the file --------------------------------------------------------------------------------------------------------
@@ -164,6 +162,12 @@ def test_numbers_that_are_not_finite_are_refused(document: dict[str, Any]) -> No
     document["output"]["gains"][0] = float("inf")
     with pytest.raises(ModelError, match=r"output.gains\[0\] must be finite"):
         decode_document(document, KIND, ModelFile)
+
+
+def test_the_hash_of_a_model_is_that_of_what_it_says(model: Calibration) -> None:
+    later = replace(model, provenance=replace(model.provenance, date="2030-01-01T00:00:00", seconds=99.0))
+    other = replace(model, gains=model.gains * (1.0 + 1e-12))
+    assert hash_of(later) == hash_of(model) != hash_of(other)
 
 
 def test_a_failed_write_leaves_nothing_behind(model: Calibration, tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -47,6 +47,8 @@ class Kind:
         noun: The short form ("joint file").
         remedy: Sentence that says how to get a new one.
         schema: Entry `schema` of its files.
+        migrations: By an earlier schema, what makes its documents those of the next one (but for entry `schema`).
+        passing: Entries that matter only once, such as dates: `content_hash` ignores them.
     """
 
     format: str
@@ -54,10 +56,20 @@ class Kind:
     noun: str
     remedy: str
     schema: int = 1
+    migrations: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = field(default_factory=dict)
+    passing: tuple[str, ...] = ()
 
     def stamped(self, content: Mapping[str, Any]) -> dict[str, Any]:
         """Return content as a document of this kind."""
         return {"format": self.format, "schema": self.schema, **content}
+
+
+def content_hash(document: Mapping[str, Any], kind: Kind) -> str:
+    """Return the SHA-256 of what a document says: equal for two files that differ in `passing` entries only."""
+    import hashlib
+
+    said = {key: value for key, value in document.items() if key not in kind.passing}
+    return hashlib.sha256(msgspec.json.encode(said, order="sorted")).hexdigest()
 
 
 def write_document(document: Mapping[str, Any], path: str | Path) -> None:
@@ -103,15 +115,20 @@ def decode_document(document: Any, kind: Kind, type_: type[T]) -> T:
 
 
 def check_kind(document: Any, kind: Kind) -> dict[str, Any]:
-    """Return a document if it is of a kind and of the schema that this version reads."""
+    """Return a document if it is of a kind, in the present schema: one of an earlier schema is migrated."""
     if not isinstance(document, dict) or document.get("format") != kind.format:
         raise ModelError(f"not {kind.name}.")
     schema = document.get("schema")
-    if isinstance(schema, bool) or schema != kind.schema:
-        newer = isinstance(schema, int) and not isinstance(schema, bool) and schema > kind.schema
+    number = schema if isinstance(schema, int) and not isinstance(schema, bool) else 0
+    while number in kind.migrations:
+        document, number = kind.migrations[number](document), number + 1
+        document["schema"] = number
+    if number != kind.schema:
+        newer = number > kind.schema
         advice = "Update jointwise." if newer else kind.remedy
         raise ModelError(f"schema {shown(schema)}, but this version reads schema {kind.schema}. {advice}")
-    return document
+    checked: dict[str, Any] = document
+    return checked
 
 
 def decode(value: Any, type_: type[T]) -> T:

@@ -39,7 +39,7 @@ def run(settings: Settings) -> int:
         outcome = carry_out(settings, progress, {"--out-prediction": settings.out_prediction})
         if settings.out_prediction:
             from jointwise.cli.aurt import predicted_names
-            from jointwise.result.store import write_prediction
+            from jointwise.result.predict import write_prediction
 
             log, names = outcome.validations[0].log, predicted_names(outcome.calibration)
             assert log is not None

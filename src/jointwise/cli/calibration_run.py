@@ -246,7 +246,7 @@ def _essential_tolerance(settings: Settings) -> float | None:
 def _written(settings: Settings, outcome: Outcome, progress: Progress) -> Outcome:
     """Write parameters, model and report: all of them or none."""
     from jointwise.result import save_model
-    from jointwise.result.store import write_parameters
+    from jointwise.result.predict import write_parameters
 
     progress("writing")
     with output_set():
@@ -271,13 +271,14 @@ def _with_report(settings: Settings, path: Path, outcome: Outcome) -> Outcome:
 
 def outcome_document(settings: Settings, outcome: Outcome) -> dict[str, Any]:
     """Return a calibration, its validations and the files that were written, for JSON."""
+    from jointwise.result.model_file import hash_of, physical_entry
     from jointwise.result.plausibility import setup_entry
-    from jointwise.result.store import physical_to_dict
     from jointwise.result.verdict import judged_parameters, judged_validation
 
     calibration = outcome.calibration
     return {
         "model": settings.output,
+        "hash": hash_of(calibration),
         "parameters_file": settings.out_params,
         "report": str(outcome.page) if outcome.page else None,
         "robot": calibration.model.robot.name,
@@ -292,7 +293,7 @@ def outcome_document(settings: Settings, outcome: Outcome) -> dict[str, Any]:
         "filters": asdict(calibration.filters),
         "choices": [asdict(choice) for choice in calibration.choices],
         "training": calibration.training.to_dict(),
-        "physical": None if calibration.physical is None else physical_to_dict(calibration.physical),
+        "physical": None if calibration.physical is None else physical_entry(calibration.physical),
         "plausibility": [setup_entry(finding) for finding in calibration.plausibility],
         "logs": [
             {

@@ -53,8 +53,7 @@ def run(settings: Settings) -> int:
     model, log_path, target = _files(settings)
     from jointwise.cli.aurt import predicted_names
     from jointwise.result.logs import read_log_for
-    from jointwise.result.predict import applicable_use, use_text
-    from jointwise.result.store import write_prediction
+    from jointwise.result.predict import applicable_use, use_text, write_prediction
 
     check_files([model, log_path, settings.columns], {"--out" if settings.out else "--output": target})
     with Progress(settings.silent) as progress:

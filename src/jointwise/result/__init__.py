@@ -2,8 +2,8 @@
 
 from jointwise.result.calibration import Calibration
 from jointwise.result.metrics import JointMetrics, Validation
+from jointwise.result.model_file import load_calibration, save_model
 from jointwise.result.provenance import Provenance, Source
-from jointwise.result.store import load_calibration, save_model
 from jointwise.result.validation import validate
 
 __all__ = [

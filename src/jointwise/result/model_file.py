@@ -1,17 +1,28 @@
-"""The entries of a model file as dataclasses: types, ranges, and the calibration that they describe."""
+"""Model files: their entries as dataclasses with types and ranges, from a calibration and back, and earlier schemas."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 from msgspec import Meta
 
+from jointwise.arguments import checked
 from jointwise.data.conditioning import Filters
-from jointwise.description.files import RobotDocument, Ten
-from jointwise.document import decode
+from jointwise.description.files import RobotDocument, Ten, robot_to_dict
+from jointwise.document import (
+    Kind,
+    content_hash,
+    decode,
+    finite_or_none,
+    load_document,
+    plain_json,
+    write_document,
+)
 from jointwise.errors import ModelError
 from jointwise.estimation.cross_validation import Choice
 from jointwise.estimation.essential import Essential
@@ -21,12 +32,12 @@ from jointwise.estimation.semidefinite import PriorKind
 from jointwise.estimation.structure import Structure
 from jointwise.model.dynamics import Dynamics
 from jointwise.model.terms import Term, term_from_dict
-from jointwise.result.calibration import Calibration, Estimate, Status
+from jointwise.result.calibration import CalibratedModel, Calibration, Estimate, Status, calibration_of
 from jointwise.result.metrics import JointMetrics, TrainingErrors, Validation
-from jointwise.result.plausibility import setup_of
+from jointwise.result.plausibility import setup_entry, setup_of
 from jointwise.result.plausibility.wording import SetupEntry
 from jointwise.result.predict import FeedForward, Use
-from jointwise.result.provenance import Provenance
+from jointwise.result.provenance import Provenance, Source
 from jointwise.result.spread import ResidualSpread
 from jointwise.spatial import Array, pseudo_inertia
 
@@ -85,6 +96,22 @@ class _Parameter:
     unit: str = ""
     joint: int | None = None
 
+    @classmethod
+    def all_of(cls, calibration: Calibration) -> tuple[_Parameter, ...]:
+        """Return the parameters of a calibration."""
+        estimate = calibration.estimate
+        return tuple(
+            cls(
+                name=info.name,
+                value=float(estimate.values[k]),
+                status=estimate.status[k],
+                deviation=float(estimate.deviation[k]),
+                unit=calibration.unit_of(k),
+                joint=None if info.joint is None else info.joint + 1,
+            )
+            for k, info in enumerate(calibration.model.parameters)
+        )
+
 
 @dataclass(frozen=True)
 class _Estimate:
@@ -103,6 +130,19 @@ class _Estimate:
         for k, row in enumerate(self.covariance, start=1):
             if len(row) != k:
                 raise ModelError(f"covariance[{k - 1}] must be a list of length {k}. Got {len(row)} numbers instead.")
+
+    @classmethod
+    def of(cls, estimate: Estimate) -> _Estimate:
+        """Return how an estimate was made."""
+        return cls(
+            method=estimate.method,
+            factor=estimate.factor,
+            sigma=tuple(estimate.sigma.tolist()),
+            covariance=tuple(tuple(row[: k + 1].tolist()) for k, row in enumerate(estimate.covariance)),
+            condition=finite_or_none(estimate.condition),
+            condition_scaled=finite_or_none(estimate.condition_scaled),
+            shares=dict(estimate.shares),
+        )
 
     def estimate(self, parameters: tuple[_Parameter, ...]) -> Estimate:
         """Return the estimate of these parameters."""
@@ -210,6 +250,24 @@ class _Physical:
             if not np.linalg.eigvalsh(pseudo_inertia(body.inertial))[0] > 0.0:
                 raise ModelError(f"physical: link '{body.name}' cannot exist: its pseudo-inertia is not positive.")
 
+    @classmethod
+    def of(cls, physical: PhysicalParameters) -> _Physical:
+        """Return the entries of consistent parameters."""
+        columns = (physical.inertials, physical.share, physical.rotor_inertias, physical.rotor_share)
+        lists: list[list[Any]] = [column.tolist() for column in (*columns, physical.eigenvalues)]
+        masses = [float(mass) if mass > 0.0 else None for mass in physical.described_masses]
+        return cls(
+            links=tuple(
+                _Body(name, *(each[j] for each in lists), j in physical.boundary, masses[j])  # type: ignore[call-arg]
+                for j, name in enumerate(physical.names)
+            ),
+            values=tuple(physical.values.tolist()),
+            prior=physical.prior,
+            prior_source=physical.prior_source,
+            prior_weight=physical.prior_weight,
+            held_out=physical.held_out,
+        )
+
     def parameters(self) -> PhysicalParameters:
         """Return the parameters themselves."""
 
@@ -251,6 +309,23 @@ class _FeedForward:
         """Reject entries that do not belong together."""
         assert self.friction is not None
 
+    @classmethod
+    def of(cls, friction: FeedForward) -> _FeedForward:
+        """Return the entries of the friction."""
+        arrays = (friction.values, friction.deviation, friction.sigma)
+        values, deviation, sigma = (tuple(array.tolist()) for array in arrays)
+        return cls(
+            terms=_term_entries(friction.terms),
+            values=values,
+            deviation=deviation,
+            status=friction.status,
+            sigma=sigma,
+            structure=friction.structure,
+            structure_text=friction.structure_text,
+            choices=friction.choices,
+            position_cutoff=friction.position_cutoff,
+        )
+
     @cached_property
     def friction(self) -> FeedForward:
         """The friction itself."""
@@ -267,8 +342,31 @@ class _FeedForward:
         )
 
 
+def _term_entries(terms: Sequence[Sequence[Term]]) -> tuple[tuple[dict[str, Any], ...], ...]:
+    return tuple(tuple(term.to_dict() for term in of_joint) for of_joint in terms)
+
+
 def _terms(document: tuple[tuple[dict[str, Any], ...], ...]) -> tuple[tuple[Term, ...], ...]:
     return tuple(tuple(term_from_dict(term) for term in terms) for terms in document)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """The run that made the model: what matters only once; see `Provenance`."""
+
+    version: str
+    date: str
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class _Provenance:
+    """Where the model comes from; see `Provenance`."""
+
+    mounting: str
+    logs: tuple[Source, ...]
+    payload: tuple[float, ...] | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -289,6 +387,7 @@ class ModelFile:
         training: Training errors.
         fastest: Highest speed of each joint in the training data, (joints,), rad/s.
         provenance: Training logs, payload and mounting.
+        run: Version of Jointwise, date and computing time.
         plausibility: Results of the set-up check.
         validation: Errors on the logs for validation.
         physical: Physically consistent bodies; None if they were not estimated.
@@ -309,7 +408,8 @@ class ModelFile:
     load: LoadIteration
     training: _Training
     fastest: tuple[NonNegative, ...]
-    provenance: Provenance
+    provenance: _Provenance
+    run: _Run
     plausibility: tuple[SetupEntry, ...] = ()
     validation: _Validations = field(default_factory=_Validations)
     physical: _Physical | None = None
@@ -326,6 +426,50 @@ class ModelFile:
             raise ModelError("provenance.payload must be kg and x, y, z in m, or these and six moments of inertia.")
         if [row.name for row in self.parameters] != [info.name for info in self.calibration.model.parameters]:
             raise ModelError("the parameters do not belong to this model.")
+
+    @classmethod
+    def of(cls, calibration: Calibration) -> ModelFile:
+        """Return the entries of a calibration."""
+        model, origin, physical, friction = (
+            calibration.model,
+            calibration.provenance,
+            calibration.physical,
+            calibration.feed_forward,
+        )
+        return cls(
+            robot=decode(robot_to_dict(model.robot), RobotDocument),
+            model=_Model(
+                gravity=tuple(map(float, model.gravity)),  # type: ignore[arg-type]
+                rotors=model.rotors,
+                load_basis=model.load_basis,  # type: ignore[arg-type]
+                terms=_term_entries(model.terms),
+                rotor_side=model.rotor_side,
+            ),
+            filters=_Filters(**asdict(calibration.filters)),
+            output=_Output(
+                signal=calibration.output,
+                gains=tuple(calibration.gains.tolist()),
+                gain_source=calibration.gain_source,
+                unit=calibration.unit,
+                scale_known=calibration.scale_known,
+            ),
+            parameters=_Parameter.all_of(calibration),
+            estimate=_Estimate.of(calibration.estimate),
+            structure=calibration.structure,
+            structure_text=calibration.structure_text,
+            choices=calibration.choices,
+            load=calibration.load,
+            training=decode(calibration.training.to_dict(), _Training),
+            fastest=tuple(calibration.fastest.tolist()),
+            provenance=_Provenance(origin.mounting, origin.logs, origin.payload, origin.notes),
+            run=_Run(origin.version, origin.date, origin.seconds),
+            plausibility=tuple(decode(setup_entry(finding), SetupEntry) for finding in calibration.plausibility),
+            validation=_Validations(tuple(each.to_dict() for each in calibration.validation)),
+            physical=None if physical is None else _Physical.of(physical),
+            feed_forward=None if friction is None else _FeedForward.of(friction),
+            essential=calibration.essential,
+            spread=calibration.spread,
+        )
 
     def _check_counts(self) -> None:
         """Reject lists that have another number of entries than the robot has joints."""
@@ -366,7 +510,7 @@ class ModelFile:
             load=self.load,
             training=TrainingErrors(self.training.nmse, self.training.positions_alone),
             fastest=np.array(self.fastest),
-            provenance=self.provenance,
+            provenance=Provenance(**vars(self.run), **vars(self.provenance)),
             plausibility=tuple(entry.finding for entry in self.plausibility),
             validation=tuple(replace(log, setup=setup) for log in self.validation.validations),
             physical=None if self.physical is None else self.physical.parameters(),
@@ -381,3 +525,59 @@ def _selected(document: Any, type_: type[T]) -> T:
     known = {entry.name for entry in fields(type_)}  # type: ignore[arg-type]
     chosen = {key: value for key, value in document.items() if key in known} if isinstance(document, dict) else document
     return decode(chosen, type_)
+
+
+def _with_run(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document of schema 1 as one of schema 2: what matters only once has its own entry."""
+    origin = document.get("provenance")
+    if not isinstance(origin, Mapping):
+        return dict(document)
+    passing = {"version", "date", "seconds"}
+    kept = {key: value for key, value in origin.items() if key not in passing}
+    return {**document, "provenance": kept, "run": {key: origin[key] for key in passing & origin.keys()}}
+
+
+SCHEMA = 2
+KIND = Kind(
+    format="jointwise calibration",
+    schema=SCHEMA,
+    name="a Jointwise calibration",
+    noun="model",
+    remedy="Calibrate again.",
+    migrations={1: _with_run},
+    passing=("run",),
+)
+
+
+@checked
+def save_model(model: CalibratedModel, path: str | Path) -> None:
+    """Write a calibrated model (`Calibration` or `RobotModel`) to a JSON file."""
+    write_document(to_document(calibration_of(model)), path)
+
+
+@checked
+def load_calibration(path: str | Path) -> Calibration:
+    """Return the calibration of a JSON file; the original logs and descriptions are not needed.
+
+    Raises:
+        ModelError: The file is not a model, or an entry is missing, unknown or wrong; names the file and the entry.
+
+    """
+    return load_document(path, KIND, ModelFile).calibration
+
+
+def to_document(calibration: Calibration) -> dict[str, Any]:
+    """Return the calibration as a document of numbers and texts, without what it does not have."""
+    content = plain_json(ModelFile.of(calibration)) | {"robot": robot_to_dict(calibration.model.robot)}
+    return KIND.stamped({key: value for key, value in content.items() if value is not None})
+
+
+def hash_of(calibration: Calibration) -> str:
+    """Return a hash of what a calibration says: two runs on the same logs with the same options have the same."""
+    return content_hash(to_document(calibration), KIND)
+
+
+def physical_entry(physical: PhysicalParameters) -> dict[str, Any]:
+    """Return the physically consistent parameters as a document."""
+    entry: dict[str, Any] = plain_json(_Physical.of(physical))
+    return entry

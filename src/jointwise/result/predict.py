@@ -5,13 +5,17 @@ Both estimates have the same bodies: the sensor-based one uses measured channels
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+import csv
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from jointwise.arguments import checked
+from jointwise.atomic import atomic_write
+from jointwise.data.channels import default_names
 from jointwise.data.conditioning import Filters, clean_log, interpolate, motion_chunks
 from jointwise.data.coordinates import logged_output, model_log
 from jointwise.data.log import Log
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
 
 Use = Literal["sensor", "feed-forward"]
 """sensor: with the measured speeds and rotor positions that the model uses; feed-forward: from positions only."""
+ROWS = 8192
+"""Samples per chunk of text."""
 EXTRAS = {"qd": "measured speed (qd)", "theta": "rotor positions (theta)"}
 """Channels that a sensor-based model can use in addition to positions."""
 
@@ -205,3 +211,60 @@ def motion_function_chunks(
         times = np.asarray(log.t[rows]) - log.t[0] + filters.lag
         yield rows, interpolate(chunk.motion.start, filters.rate, output, times)
         done = rows.stop
+
+
+def predicted_names(calibration: Calibration, log: Log) -> tuple[str, ...]:
+    """Return one column name per joint: that of the measured output in the log or the default, with suffix `_pred`."""
+    names = log.names.get(calibration.output) or default_names(calibration.output, log.joints)
+    return tuple(f"{name}_pred" for name in names)
+
+
+def write_prediction(
+    calibration: Calibration,
+    log: Log,
+    path: str | Path,
+    names: Sequence[str] | None = None,
+    time: str = "t",
+    progress: Callable[[float], None] | None = None,
+    use: Use | None = None,
+) -> None:
+    """Write the predicted output at every stamp of a log as CSV, in chunks; the file appears when it is complete.
+
+    Args:
+        calibration: The model.
+        log: A log with the channels that the model needs.
+        path: The CSV file.
+        names: Names of the output columns, in the unit of the model; `predicted_names` if None.
+        time: Name of the time column (s, exactly as in the log).
+        progress: Called with the completed share, 0 to 1.
+        use: `sensor` or `feed-forward`, as in `predict`.
+
+    """
+    with atomic_write(path) as file:
+        csv.writer(file, lineterminator="\n").writerow((time, *(names or predicted_names(calibration, log))))
+        for piece, values in predict_chunks(calibration, log, use):
+            for start in range(piece.start, piece.stop, ROWS):
+                stop = min(start + ROWS, piece.stop)
+                stamps = log.t[start:stop].tolist()
+                rows = values[start - piece.start : stop - piece.start].tolist()
+                file.writelines(",".join(map(repr, (t, *row))) + "\n" for t, row in zip(stamps, rows, strict=True))
+            if progress is not None:
+                progress(piece.stop / log.samples)
+
+
+def write_parameters(calibration: Calibration, path: str | Path) -> None:
+    """Write a CSV table of the parameters: name, unit, value, standard error, 95 % confidence interval, and status.
+
+    The numbers of a parameter that is not identifiable are empty. Where the scale of the gains is unknown, units are
+    relative to it and there are no standard errors and intervals.
+    """
+    estimate, intervals = calibration.estimate, calibration.conf_int()
+    with atomic_write(path) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("name", "unit", "value", "deviation", "low", "high", "status"))
+        for k, (info, status) in enumerate(zip(calibration.model.parameters, estimate.status, strict=True)):
+            numbers = (float(estimate.values[k]), float(estimate.deviation[k]), *map(float, intervals[k]))
+            shown = [""] * 4 if status == "undetermined" else [repr(number) for number in numbers]
+            if not calibration.scale_known:
+                shown[1:] = [""] * 3
+            writer.writerow((info.name, calibration.unit_of(k), *shown, status))

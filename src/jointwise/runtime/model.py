@@ -20,8 +20,8 @@ from jointwise.errors import ModelError
 from jointwise.model import rigid
 from jointwise.model.rigid import Frames
 from jointwise.result.calibration import Calibration
+from jointwise.result.model_file import load_calibration
 from jointwise.result.predict import Use
-from jointwise.result.store import load_calibration
 from jointwise.runtime.bodies import Energy
 from jointwise.runtime.evaluation import Estimates, Friction, MotionSignals, TorqueOptions, half_widths, log_half_widths
 from jointwise.runtime.motion import as_samples, checked_rate, is_single, joint_values, like

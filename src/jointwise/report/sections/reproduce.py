@@ -9,8 +9,8 @@ from jointwise.formatting import MISSING
 from jointwise.report.data import ReportData
 from jointwise.report.page import Html, element, facts, items, join, length_unit, paragraph, robot_title, table
 from jointwise.result.calibration import Calibration
+from jointwise.result.model_file import SCHEMA
 from jointwise.result.predict import EXTRAS
-from jointwise.result.store import SCHEMA
 
 
 def reproduce_section(data: ReportData) -> Html:
