@@ -10,7 +10,7 @@ import numpy as np
 
 from jointwise.formatting import number
 from jointwise.report.figure import MEASURED, PREDICTED, Figure, axis, joint_color, time_figure
-from jointwise.report.page import Html, Section, compose, facts, paragraph, table, write_page
+from jointwise.report.page import render, write_page
 from jointwise.spatial import Array
 
 FILE = "energy.html"
@@ -75,48 +75,26 @@ def write_energy_page(balance: Balance, heading: str, path: str | Path) -> Path:
 
     """
     result, t = balance.to_dict(), balance.t
-    joints = Html(_bars(result["joints"]) + _table(result["joints"]) + _joint_power(t, balance.electrical))
-    sections: Sequence[Section] = [
-        ("overview", "Energy", _overview(result["robot"])),
-        ("power", "Power over time", _power(t, balance.power, balance.measured)),
-        ("flow", "Where the energy goes", _flow(result["robot"])),
-        ("joints", "Joints", joints),
-    ]
-    origin = f"{number(result['robot']['duration'])} s, currents {result['robot']['currents']}"
-    return write_page(compose("Energy balance", heading, origin, sections), path, FILE)
+    series = [] if balance.measured is None else [("measured", balance.measured, MEASURED)]
+    series.append(("predicted", balance.power, PREDICTED))
+    drawn = [(f"joint {k + 1}", values, joint_color(k)) for k, values in enumerate(balance.electrical.T)]
+    page = render(
+        "energy.html",
+        kind="Energy balance",
+        heading=heading,
+        origin=f"{number(result['robot']['duration'])} s, currents {result['robot']['currents']}",
+        robot=result["robot"],
+        joints=result["joints"],
+        columns=COLUMNS,
+        power=time_figure(t, series, "power [W]", "power on the bus over time", POINTS),
+        flow=_flow(result["robot"]),
+        bars=_bars(result["joints"]),
+        joint_power=time_figure(t, drawn, "power [W]", "electrical power of the joints", POINTS),
+    )
+    return write_page(page, path, FILE)
 
 
-def _overview(robot: Mapping[str, Any]) -> Html:
-    pairs: list[tuple[object, object]] = [
-        ("Energy from the bus", f"{number(robot['energy'])} J"),
-        ("Standing power", f"{number(robot['standing_power'])} W, {number(robot['standing'])} J"),
-        ("Efficiency of the motors", _percent(robot["motor_efficiency"])),
-        ("Efficiency of the robot", _percent(robot["efficiency"])),
-        ("Peak power", f"{number(robot['peak_power'])} W"),
-        ("Braking energy", f"{number(robot['braking'])} J, {robot['braking_power']} where no joint uses it"),
-    ]
-    if robot["measured_energy"] is not None:
-        error = number(100.0 * robot["energy_error"])
-        pairs.append(("Measured energy", f"{number(robot['measured_energy'])} J (prediction {error} % off)"))
-        pairs.append(("RMSE of the power", f"{number(robot['power_rmse'])} W"))
-    return facts(pairs)
-
-
-def _power(t: Array, power: Array, measured: Array | None) -> Html:
-    """Return the power on the bus over time."""
-    series = [] if measured is None else [("measured", measured, MEASURED)]
-    series.append(("predicted", power, PREDICTED))
-    return time_figure(t, series, "power [W]", "power on the bus over time", POINTS).html("Power on the DC bus.")
-
-
-def _joint_power(t: Array, joints: Array) -> Html:
-    """Return the electrical power of the joints over time."""
-    series = [(f"joint {k + 1}", values, joint_color(k)) for k, values in enumerate(joints.T)]
-    figure = time_figure(t, series, "power [W]", "electrical power of the joints", POINTS)
-    return figure.html("Negative while a joint brakes.")
-
-
-def _bars(joints: Sequence[Mapping[str, Any]]) -> Html:
+def _bars(joints: Sequence[Mapping[str, Any]]) -> Figure:
     """Return the energies of the joints as stacked bars."""
     split = joints[0]["friction"] is not None
     shown = [name for name in SHARES if name != ("mechanical" if split else "links") and (split or name != "friction")]
@@ -132,12 +110,10 @@ def _bars(joints: Sequence[Mapping[str, Any]]) -> Html:
         for name in shown
     ]
     layout = {"barmode": "relative", "yaxis": axis("energy [J]")}
-    return Figure(traces, layout, "energies of the joints").html(
-        "Electrical energy of the joints by destination; negative where the load or gravity drives the motor."
-    )
+    return Figure(traces, layout, "energies of the joints")
 
 
-def _flow(robot: Mapping[str, Any]) -> Html:
+def _flow(robot: Mapping[str, Any]) -> Figure:
     """Return where the energy from the bus goes: every bar begins where the one before it ends."""
     parts = [
         ("standing power", robot["standing"], "#8b9bb0"),
@@ -164,26 +140,4 @@ def _flow(robot: Mapping[str, Any]) -> Html:
         "hovertemplate": "%{y}: %{text}<extra></extra>",
     }
     layout = {"xaxis": axis("energy [J]", zeroline=True), "yaxis": {"autorange": "reversed"}, "hovermode": "closest"}
-    caption = "Energy from the bus by destination; a bar to the left is energy that gravity or the load returns."
-    return Figure([trace], layout, "destinations of the energy", height=300).html(caption)
-
-
-def _table(joints: Sequence[Mapping[str, Any]]) -> Html:
-    rows = [[f"joint {joint['joint']}", *(_cell(name, joint[name]) for name in COLUMNS)] for joint in joints]
-    return Html(table("Energies of the joints", ["", *COLUMNS.values()], rows) + paragraph(_NOTE))
-
-
-_NOTE = (
-    "The power at the motor shaft drives the links and their rotors against friction. An efficiency is the energy at "
-    "the shaft over the electrical energy; it is not defined where in total the load drives the motor."
-)
-
-
-def _cell(name: str, value: float | None) -> str:
-    if value is None:
-        return "-"
-    return _percent(value) if name == "efficiency" else f"{value:.2f}"
-
-
-def _percent(value: float | None) -> str:
-    return "not defined" if value is None else f"{np.round(100.0 * value, 1)} %"
+    return Figure([trace], layout, "destinations of the energy", height=300)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
+import math
 from collections.abc import Iterable, Sequence
 from functools import cache
 from html import escape
@@ -199,6 +200,8 @@ def environment() -> Environment:
     )
     for function in (number, fixed, percent, r2_text):
         templates.filters[function.__name__] = function
+    templates.filters["norm"] = lambda vector: math.hypot(*vector)
+    templates.filters["scaled"] = lambda values, factor: [None if x is None else factor * x for x in values]
     return templates
 
 

@@ -22,20 +22,7 @@ from jointwise.report.figure import (
     stacked_figure,
 )
 from jointwise.report.motion import motion_view
-from jointwise.report.page import (
-    Html,
-    Section,
-    compose,
-    effort_unit,
-    facts,
-    join,
-    joint_title,
-    length_unit,
-    paragraph,
-    robot_title,
-    tabs,
-    write_page,
-)
+from jointwise.report.page import effort_unit, joint_title, length_unit, render, robot_title, write_page
 from jointwise.spatial import Array
 
 FILE = "recording.html"
@@ -71,43 +58,36 @@ def write_recording_page(robot: Robot, log: Log, truth: Truth, run: Run, path: s
 
 
 def render_recording(robot: Robot, log: Log, truth: Truth, run: Run) -> str:
-    """Return the complete page."""
+    """Return the complete page; with a locked output, no link moves and the torque there is shown instead."""
     first = (truth["experiment"]["joint"] or 1) - 1
-    locked = truth["experiment"]["name"] == "locked"
-    sections = (_locked_sections if locked else _motion_sections)(robot, log, truth, run, first)
-    origin = f"{truth['experiment']['name']}, seed {truth['seed']}, Jointwise {truth['version']}"
-    return compose("Simulated recording", robot_title(robot), origin, sections)
+    locked, events = truth["experiment"]["name"] == "locked", event_marks(truth)
+    t, q, gravity = np.asarray(run["t"]), np.asarray(run["q"]), np.array(truth["gravity"], dtype=float)
+    deformation = 1e3 * (np.asarray(run["theta"]) - q)
+    units = [(length_unit(joint), effort_unit(joint)) for joint in robot.joints]
+    over_speed = [(f"speed [{length}/s]", f"friction [{effort}]") for length, effort in units]
+    over_torque = [(f"torque [{effort}]", f"θ - q [m{length}]") for length, effort in units]
+    return render(
+        "recording.html",
+        kind="Simulated recording",
+        heading=robot_title(robot),
+        origin=f"{truth['experiment']['name']}, seed {truth['seed']}, Jointwise {truth['version']}",
+        first=first,
+        facts=_configuration(truth, log),
+        motion=None if locked else motion_view(robot, t, q, gravity),
+        tracking=None if locked else _tracking(robot, log, events),
+        torque=(joint_title(robot, first), _torque(robot, run, deformation, first)) if locked else None,
+        currents=_currents(robot, log, events),
+        adapted=_adapted(robot, truth, events),
+        friction=_scatter_figures(robot, run["speed"], run["friction"], over_speed),
+        deformation=_scatter_figures(robot, run["load"], deformation, over_torque),
+    )
 
 
-def _motion_sections(robot: Robot, log: Log, truth: Truth, run: Run, first: int) -> list[Section]:
-    events, gravity = event_marks(truth), np.array(truth["gravity"], dtype=float)
-    return [
-        ("overview", "Configuration", _overview(truth, log)),
-        ("motion", "Motion", motion_view(robot, np.asarray(run["t"]), np.asarray(run["q"]), gravity)),
-        ("tracking", "Positions and tracking error", _tracking(robot, log, first, events)),
-        ("current", "Current and temperature", _currents(robot, log, first, events)),
-        *_adapted_section(robot, truth, first, events),
-        ("friction", "Friction over speed", _friction(robot, run, first)),
-        ("deformation", "Deformation of the gears", _deformation(robot, run, first)),
-    ]
-
-
-def _locked_sections(robot: Robot, log: Log, truth: Truth, run: Run, first: int) -> list[Section]:
-    """Return the sections of a recording with a locked output, in which no link moves."""
-    return [
-        ("overview", "Configuration", _overview(truth, log)),
-        ("torque", "Torque and deformation", _torque(robot, run, first)),
-        ("deformation", "Deformation over torque", _deformation(robot, run, first)),
-        ("current", "Current and temperature", _currents(robot, log, first, event_marks(truth))),
-        ("friction", "Friction over speed", _friction(robot, run, first)),
-    ]
-
-
-def _overview(truth: Truth, log: Log) -> Html:
+def _configuration(truth: Truth, log: Log) -> list[tuple[str, object]]:
     """Return the configuration of the simulation."""
     payload = truth["payload"]
     x, y, z = (number(value) for value in truth["gravity"])
-    pairs: list[tuple[object, object]] = [
+    return [
         ("Experiment", f"{truth['experiment']['name']}: {truth['experiment']['note']}"),
         ("Joint under test", truth["experiment"]["joint"] or "all"),
         ("Duration", f"{number(truth['duration'], 6)} s, {log.samples} samples at {number(truth['rate'])} Hz"),
@@ -121,7 +101,6 @@ def _overview(truth: Truth, log: Log) -> Html:
         ("Wear at the start", _changes(truth["age"]) or "none"),
         ("Disabled effects", ", ".join(truth["without"]) or "none"),
     ]
-    return facts(pairs)
 
 
 def _temperature(temperature: float | list[float] | None) -> str:
@@ -190,65 +169,60 @@ def _label(time: float, text: str) -> dict[str, Any]:
     return {**anchor, "text": text, "showarrow": False, "font": {"size": 11, "color": EVENT_COLOR}}
 
 
-def _torque(robot: Robot, run: Run, j: int) -> Html:
+def _torque(robot: Robot, run: Run, deformation: Array, j: int) -> Figure:
     """Return the torque at the output of the joint under test over time, and the deformation of the gear below."""
-    t, torque = np.asarray(run["t"]), np.asarray(run["load"])[:, j]
-    deformation = 1e3 * (np.asarray(run["theta"]) - np.asarray(run["q"]))[:, j]
-    rows = downsample(torque, deformation, most=POINTS)
+    t, torque, bent = np.asarray(run["t"]), np.asarray(run["load"])[:, j], deformation[:, j]
+    rows = downsample(torque, bent, most=POINTS)
     upper = (f"torque [{effort_unit(robot.joints[j])}]", torque[rows], MEASURED)
-    lower = (f"θ - q [m{length_unit(robot.joints[j])}]", deformation[rows], PREDICTED)
+    lower = (f"θ - q [m{length_unit(robot.joints[j])}]", bent[rows], PREDICTED)
     alt = f"{joint_title(robot, j)}: torque at the locked output over time, deformation of the gear below."
-    hint = f"{joint_title(robot, j)}: torque at the locked output, and rotor position minus link position below."
-    return join([paragraph(hint, class_="hint"), stacked_figure(t[rows], upper, lower, alt).html()])
+    return stacked_figure(t[rows], upper, lower, alt)
 
 
-def _tracking(robot: Robot, log: Log, first: int, events: Events) -> Html:
+Panels = list[tuple[str, Figure, str]]
+"""Title, figure and caption of every joint."""
+
+
+def _tracking(robot: Robot, log: Log, events: Events) -> Panels:
+    """Return positions and tracking errors over time; none without target positions."""
     if log.q_des is None:
-        return paragraph("The log contains no target positions (q_des).")
+        return []
+    panels: Panels = []
     curves = _curves(log, lambda part: (part.q, 1e3 * (part.q - part.channel("q_des"))))
-    panels = [(joint_title(robot, j), _tracking_figure(robot, each, j, events).html()) for j, each in enumerate(curves)]
-    hint = paragraph("Measured position, and the tracking error (measured minus target position) below.", class_="hint")
-    return join([hint, tabs("Joint", panels, first)])
+    for j, (t, position, error) in enumerate(curves):
+        title, unit = joint_title(robot, j), length_unit(robot.joints[j])
+        alt = f"{title}: position over time, tracking error up to {np.abs(error).max():.3g} m{unit} below."
+        upper, lower = (f"position [{unit}]", position, PREDICTED), (f"error [m{unit}]", error, RESIDUAL)
+        panels.append((title, stacked_figure(t, upper, lower, alt, events), ""))
+    return panels
 
 
-def _tracking_figure(robot: Robot, curves: Array, j: int, events: Events) -> Figure:
-    unit = length_unit(robot.joints[j])
-    t, position, error = curves
-    greatest = f"{np.abs(error).max():.3g} m{unit}"
-    alt = f"{joint_title(robot, j)}: position over time, tracking error up to {greatest} below."
-    upper, lower = (f"position [{unit}]", position, PREDICTED), (f"error [m{unit}]", error, RESIDUAL)
-    return stacked_figure(t, upper, lower, alt, events)
-
-
-def _currents(robot: Robot, log: Log, first: int, events: Events) -> Html:
+def _currents(robot: Robot, log: Log, events: Events) -> Panels:
+    """Return currents and temperatures over time; none without these channels."""
     if log.current is None or log.temperature is None:
-        return paragraph("The log contains no current or no temperature.")
-    panels = []
+        return []
+    panels: Panels = []
     curves = _curves(log, lambda part: (part.channel("current"), part.channel("temperature")))
     for j, (t, current, temperature) in enumerate(curves):
         upper, lower = ("current [A]", current, MEASURED), ("temperature [°C]", temperature, RESIDUAL)
         alt = f"{joint_title(robot, j)}: measured current and temperature over time."
-        figure = stacked_figure(t, upper, lower, alt, events)
-        panels.append((joint_title(robot, j), figure.html()))
-    return tabs("Joint", panels, first)
+        panels.append((joint_title(robot, j), stacked_figure(t, upper, lower, alt, events), ""))
+    return panels
 
 
-def _adapted_section(robot: Robot, truth: Truth, first: int, events: Events) -> list[Section]:
-    """Return the section of friction parameters that the controller adapted; none for other controllers."""
+def _adapted(robot: Robot, truth: Truth, events: Events) -> Panels:
+    """Return friction parameters that the controller adapted; none for other controllers."""
     adapted = truth["controller"].get("adapted")
     if adapted is None:
         return []
     t, a1, a2 = (np.asarray(adapted[name]) for name in ("t", "a1", "a2"))
-    panels = []
+    panels: Panels = []
     for j, joint in enumerate(robot.joints):
         unit = f"{effort_unit(joint)} s/{length_unit(joint)}"
         upper, lower = ("a1", a1[:, j], PREDICTED), (f"a2 [{unit}]", a2[:, j], RESIDUAL)
         alt = f"{joint_title(robot, j)}: a1 ends at {a1[-1, j]:.3g}, a2 at {a2[-1, j]:.3g} {unit}."
-        panels.append((joint_title(robot, j), stacked_figure(t, upper, lower, alt, events).html(alt)))
-    hint = (
-        "Friction of the feed-forward is a1 times the dry friction of the model, and a2 times the speed on top of it."
-    )
-    return [("adapted", "Adapted friction", join([paragraph(hint, class_="hint"), tabs("Joint", panels, first)]))]
+        panels.append((joint_title(robot, j), stacked_figure(t, upper, lower, alt, events), alt))
+    return panels
 
 
 def _curves(log: Log, signals: Callable[[Log], tuple[Array, ...]]) -> list[Array]:
@@ -263,27 +237,13 @@ def _curves(log: Log, signals: Callable[[Log], tuple[Array, ...]]) -> list[Array
     return [np.concatenate(piece, axis=1) for piece in pieces]
 
 
-def _friction(robot: Robot, run: Run, first: int) -> Html:
-    hint = "True friction torque over rotor speed. Loops are caused by hysteresis, scatter by load and temperature."
-    names = [(f"speed [{length_unit(joint)}/s]", f"friction [{effort_unit(joint)}]") for joint in robot.joints]
-    return join([paragraph(hint, class_="hint"), _scatter_panels(robot, run["speed"], run["friction"], names, first)])
-
-
-def _deformation(robot: Robot, run: Run, first: int) -> Html:
-    deformation = 1e3 * (np.asarray(run["theta"]) - np.asarray(run["q"]))
-    hint = "Rotor position minus link position over the transmitted torque: elasticity and kinematic error of the gear."
-    names = [(f"torque [{effort_unit(joint)}]", f"θ - q [m{length_unit(joint)}]") for joint in robot.joints]
-    return join([paragraph(hint, class_="hint"), _scatter_panels(robot, run["load"], deformation, names, first)])
-
-
-def _scatter_panels(robot: Robot, x: Array, y: Array, names: Sequence[tuple[str, str]], first: int) -> Html:
-    """Return one panel per joint with y (samples, joints) over x."""
+def _scatter_figures(robot: Robot, x: Array, y: Array, names: Sequence[tuple[str, str]]) -> Panels:
+    """Return y (samples, joints) over x for every joint."""
     every = max(1, -(-len(x) // POINTS))
-    panels = []
-    for j, (horizontal, vertical) in enumerate(names):
+    panels: Panels = []
+    for j, titles in enumerate(names):
         marker = {"size": 3, "color": joint_color(j), "opacity": 0.5}
         across, upwards = (np.asarray(values)[::every, j] for values in (x, y))
-        alt = f"{joint_title(robot, j)}: {vertical} over {horizontal}."
-        figure = scatter_figure(across, upwards, (horizontal, vertical), alt, marker, 380)
-        panels.append((joint_title(robot, j), figure.html()))
-    return tabs("Joint", panels, first)
+        alt = f"{joint_title(robot, j)}: {titles[1]} over {titles[0]}."
+        panels.append((joint_title(robot, j), scatter_figure(across, upwards, titles, alt, marker, 380), ""))
+    return panels
