@@ -25,7 +25,6 @@ def render_excitation(excitation: Excitation) -> str:
     states = excitation.motion.sample(STUDY_RATE)
     columns = zip(model.names, model.units, model.values_shown, excitation.errors, excitation.improvement, strict=True)
     noise = ", ".join(number(value, 3) for value in model.noise)
-    speed = percent(excitation.options.speed, 0)
     plane, units = excitation.limits.clearance.plane, length_units(robot)
     return render(
         "excitation.html",

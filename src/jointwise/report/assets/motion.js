@@ -164,7 +164,7 @@
     const camera = (view) => {  // columns of the matrix of a perspective that contains the scene
       const aspect = canvas.width / canvas.height;
       const focus = 1 / Math.tan(0.22);
-      const far = (radius * focus) / (1.45 * Math.min(1, 0.62 * aspect));
+      const far = (radius * focus) / (1.28 * Math.min(1, 0.62 * aspect));
       const right = unit(cross([0, 0, 1], view));
       const up = cross(view, right);
       const eye = middle.map((value, k) => value + far * view[k]);
