@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from jointwise.description import list_robots, load_robot
-from jointwise.formatting import fixed, listed, number, percent, superscript_unit
+from jointwise.formatting import listed, number, percent, superscript_unit
 from jointwise.joint.curve import Curve, Surface
 from jointwise.joint.model import JointModel
 from jointwise.joint.part import Part, Value, rms
@@ -19,24 +19,14 @@ from jointwise.joint.part_text import fit_text
 from jointwise.joint.phenomenon import PHENOMENA
 from jointwise.report.figure import MEASURED, PREDICTED, RESIDUAL, Figure, Trace, axis, band, line, packed, scatter
 from jointwise.report.joint_text import covers_turn, finding, fit_grade, meaning, range_text, scaled
-from jointwise.report.page import (
-    Html,
-    Section,
-    compose,
-    element,
-    items,
-    join,
-    paragraph,
-    robot_title,
-    table,
-    write_page,
-)
+from jointwise.report.page import Html, Section, fragment, render, robot_title, write_page
 from jointwise.report.sections.residuals import smooth_share
 from jointwise.spatial import Array
 
 FILE = "joint.html"
 GREY = "rgba(235,237,240,0.82)"
 """Covers the parts of a map without data."""
+GREY_AREAS = "Grey areas contain no data; the map there combines the effects measured separately in the other areas."
 PART_OF_TURN = "; it is not known at other angles"
 EXTRAPOLATION = {
     **dict.fromkeys(("friction", "load", "temperature"), "; outside this range the value at its end is used"),
@@ -73,25 +63,19 @@ def render_joints(models: Sequence[JointModel], source: str | None = None) -> st
 
     robots = ", ".join(dict.fromkeys(_title(model.robot) for model in models))
     heading = f"{robots}, joint{'s'[: len(models) > 1]} {', '.join(str(model.joint + 1) for model in models)}"
-    sections = [*joint_sections(models), ("use", "Usage", _usage(models, source))]
-    return compose("Joint identification report", heading, f"Identified with Jointwise {__version__}", sections)
+    return render(
+        "joint.html",
+        kind="Joint identification report",
+        heading=heading,
+        origin=f"Identified with Jointwise {__version__}",
+        sections=joint_sections(models),
+        robot=shlex.quote(models[0].robot if models else "ROBOT"),
+        file=shlex.quote(source or "FILE"),
+    )
 
 
 def _title(name: str) -> str:
     return robot_title(load_robot(name)) if name in list_robots() else name
-
-
-def _usage(models: Sequence[JointModel], source: str | None) -> Html:
-    robot, file = (shlex.quote(word) for word in (models[0].robot if models else "ROBOT", source or "FILE"))
-    command = f"jointwise calibrate LOG --robot {robot} --joint {file}"
-    hint = "Stiffness and kinematic error are not used by a calibration; simulation and control use them."
-    return join(
-        [
-            paragraph("Use the friction and the drive gain of this joint in a calibration:"),
-            element("pre", element("code", f"{command} --output model.json")),
-            paragraph(hint, class_="hint"),
-        ]
-    )
 
 
 def joint_sections(models: Sequence[JointModel]) -> list[Section]:
@@ -110,38 +94,27 @@ def joint_sections(models: Sequence[JointModel]) -> list[Section]:
 
 def part_body(part: Part, model: JointModel) -> Html:
     """Return a phenomenon of a joint: main result, quality, parameters and figures."""
-    figures = [join([curve_figure(curve).html(curve.title), _smooth_residual(curve)]) for curve in part.curves]
-    surfaces = [_map(surface, measured_areas(surface, part, model)) for surface in part.surfaces]
-    source = f"Model: {part.model}, {fit_text(part.fitted, part.held_out)}. Data: {', '.join(part.logs) or 'unknown'}."
-    pieces: list[object] = [
-        paragraph(element("strong", finding(part)), f" {fit_grade(part)} {_validity(part)}"),
-        paragraph(source, class_="hint"),
-        _values(part) if part.values else "",
-        _alternatives(part) if part.alternatives else "",
-        items(part.notes, class_="hint") if part.notes else "",
-        *figures,
-        *surfaces,
-    ]
-    return join(pieces)
-
-
-def _values(part: Part) -> Html:
-    rows = [_row(part, value) for value in part.values]
-    head = ("Parameter", "Value", "Unit", "95 % confidence interval", "Standard error", "Meaning")
-    return table("Parameters", head, rows, text_columns=(0, 2, 5))
+    figures = [(curve.title, curve_figure(curve), _smooth_residual(curve)) for curve in part.curves]
+    for surface in part.surfaces:
+        figure = surface_figure(surface, measured_areas(surface, part, model))
+        figures.append((surface.title, figure, GREY_AREAS if figure.layout.get("shapes") else ""))
+    return fragment(
+        "part.html",
+        part=part,
+        finding=finding(part),
+        grade=fit_grade(part),
+        validity=_validity(part),
+        fit=fit_text(part.fitted, part.held_out),
+        values=[_row(part, value) for value in part.values],
+        figures=figures,
+    )
 
 
 def _row(part: Part, value: Value) -> tuple[object, ...]:
     scale, unit = scaled(value)
     x, low, high = (number(scale * size, value.digits) for size in (value.value, value.low, value.high))
-    text = element("span", meaning(part.phenomenon, value.name), class_="wrap")
-    return (value.name, x, superscript_unit(unit), f"[{low}, {high}]", number(scale * value.deviation, 2), text)
-
-
-def _alternatives(part: Part) -> Html:
-    rows = [(each.model, fixed(each.fitted, 1), fixed(each.held_out, 1), each.note) for each in part.alternatives]
-    head = ("Model", f"Fit, {part.tried_on}", "Fit, held-out data", "Note")
-    return table("Candidate models, fit in % (100 is perfect)", head, rows, text_columns=(0, 3))
+    error, text = number(scale * value.deviation, 2), meaning(part.phenomenon, value.name)
+    return (value.name, x, superscript_unit(unit), f"[{low}, {high}]", error, text)
 
 
 def _validity(part: Part) -> str:
@@ -153,20 +126,19 @@ def _validity(part: Part) -> str:
     return f"It is valid for {ranges}{PART_OF_TURN if partial else EXTRAPOLATION[part.phenomenon]}."
 
 
-def _smooth_residual(curve: Curve) -> Html:
+def _smooth_residual(curve: Curve) -> str:
     """Return a remark if the residual is not noise."""
     if curve.kind != "points" or not curve.residual:
-        return Html("")
+        return ""
     residual = np.array(curve.residual)
     share = smooth_share(np.array(curve.x), residual)
     if share is None:
-        return Html("")
+        return ""
     quantity = curve.x_label.partition(" [")[0]
     size = f"{number(share**0.5 * rms(residual), 2)} {_unit(curve.y_label)}".rstrip()
-    return paragraph(
+    return (
         f"The residual is not white noise: {percent(share, 0)} of its variance is a smooth function of {quantity} "
-        f"({size} RMS) that the model does not describe.",
-        class_="hint",
+        f"({size} RMS) that the model does not describe."
     )
 
 
@@ -191,12 +163,6 @@ def curve_figure(curve: Curve) -> Figure:
         layout["xaxis"] |= {"anchor": "y2"}
     alt = f"{curve.title}: {curve.y_label} over {curve.x_label}."
     return Figure(traces, layout, alt, 460 if curve.residual else 380)
-
-
-def _map(surface: Surface, areas: Sequence[Area]) -> Html:
-    hint = "Grey areas contain no data; the map there combines the effects measured separately in the other areas."
-    figure = surface_figure(surface, areas)
-    return join([figure.html(surface.title), paragraph(hint, class_="hint") if figure.layout.get("shapes") else ""])
 
 
 def measured_areas(surface: Surface, part: Part, model: JointModel) -> list[Area]:

@@ -183,6 +183,11 @@ def render(template: str, **values: object) -> str:
     )
 
 
+def fragment(template: str, **values: object) -> Html:
+    """Return a part of a page."""
+    return Html(environment().get_template(template).render(**values, contents=[]))
+
+
 @cache
 def environment() -> Environment:
     """Return the templates with the macros and filters that they use."""
