@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jointwise.simulation.robot import JointPlant
-from jointwise.simulation.robot.packing import kernel, pack_backlash, pack_joints
+from jointwise.simulation.robot.packing import kernel
 from jointwise.spatial import Array
 
 
@@ -24,12 +24,12 @@ def follow_path(joint: JointPlant, theta: Array, deformation: Array | None = Non
     """Return the hysteresis state along rotor positions θ (samples,) rad, relaxed at the start by default."""
     at = np.zeros(len(joint.friction.slip.limits)) if deformation is None else deformation.copy()
     out = np.empty((len(theta), 2))
-    kernel().hysteresis(pack_joints((joint,), False), pack_backlash((joint,)), np.array(theta, dtype=float), at, out)
+    kernel().hysteresis(np.array(joint.law.packed(1.0)), np.array(theta, dtype=float), at, out)
     return SlipPath(out[:, 0], out[:, 1], at)
 
 
 def steady_friction(joint: JointPlant, speed: Array, load: Array, temperature: Array) -> tuple[Array, Array]:
     """Return dry level (Nm) and viscous factor (Nm s/rad), (samples,) each."""
     out = np.empty((len(speed), 2))
-    kernel().steady_friction(pack_joints((joint,), False), speed, load, temperature, out)
+    kernel().steady_friction(np.array(joint.law.packed(1.0)), speed, load, temperature, out)
     return out[:, 0], out[:, 1]

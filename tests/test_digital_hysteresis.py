@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from jointwise.joint.laws import FrictionLaw, JointMotion
 from jointwise.model.terms import Hysteresis, JointSignals, slip_elements, slip_state
 from jointwise.simulation.robot import Backlash, Friction, JointPlant, Slip, Stribeck, ThermalFriction
-from jointwise.simulation.robot.packing import pack_backlash, pack_joints
 from jointwise.spatial import Array
 from kernels import native, needs_native
 from plant_laws import follow_path, steady_friction
@@ -146,6 +145,6 @@ def test_native_steady_laws_equal_their_numpy_reference(exponent: float) -> None
 def test_an_angle_that_is_no_number_has_no_backlash() -> None:
     """Called directly, the kernel takes it as no place in the map: what follows from it is no number either."""
     theta, out = np.array([0.0, np.nan, 0.0]), np.zeros((3, 2))
-    native.hysteresis(pack_joints((WAVY,), False), pack_backlash((WAVY,)), theta, np.zeros(4), out)
+    native.hysteresis(np.array(WAVY.law.packed(1.0)), theta, np.zeros(4), out)
     assert np.isfinite(out[0]).all()
     assert np.isnan(out[1:]).all()

@@ -261,23 +261,25 @@ def test_wrong_native_calls_raise() -> None:
     state = FULL.rest(np.zeros(6)).values.copy()
     nothing = (None,) * 12
     rest = (nothing, None, 1e-3, 3, 2, False, np.empty((3, 103)), None, None)
-    good = [FULL.chain, joints, backlash, np.zeros(3), state, 4, *rest]
+    terms = FULL.terms(5e-4)
+    good = [FULL.chain, joints, terms, backlash, np.zeros(3), state, 4, *rest]
     assert native.simulate(*good) == -1
     wrong = {
         0: (FULL.chain[:5], tuple(x if k else b"" for k, x in enumerate(FULL.chain))),
         1: (joints[:5].copy(), joints.astype(np.float32), None, joints * np.nan),
-        2: (backlash[:, :0].copy(), np.zeros(7)),
-        3: (np.zeros(2),),
-        4: (state[:-1].copy(), FULL.rest(np.zeros(6)).values),
-        5: (3, -1, 17),
-        6: (nothing[:10], (np.zeros((2, 6)), *nothing[1:]), (*nothing[:5], np.zeros(7), *nothing[6:])),
-        7: (np.zeros(5), np.zeros((2, 6))),
-        8: (0.0, -1.0, np.nan),
-        9: (-1, 4),
-        10: (0,),
-        12: (np.empty((2, 91)),),
-        13: (np.zeros(6), np.zeros((3, 6)), 1.0),
-        14: (np.zeros(6), np.zeros((5, 6)), 1.0),
+        2: (terms[:-1].copy(), np.append(terms, 0.0), np.append(33.0, terms[1:]), terms * np.nan, np.zeros(0), None),
+        3: (backlash[:, :0].copy(), np.zeros(7)),
+        4: (np.zeros(2),),
+        5: (state[:-1].copy(), FULL.rest(np.zeros(6)).values),
+        6: (3, -1, 17),
+        7: (nothing[:10], (np.zeros((2, 6)), *nothing[1:]), (*nothing[:5], np.zeros(7), *nothing[6:])),
+        8: (np.zeros(5), np.zeros((2, 6))),
+        9: (0.0, -1.0, np.nan),
+        10: (-1, 4),
+        11: (0,),
+        13: (np.empty((2, 91)),),
+        14: (np.zeros(6), np.zeros((3, 6)), 1.0),
+        15: (np.zeros(6), np.zeros((5, 6)), 1.0),
     }
     for place, values in wrong.items():
         for value in values:

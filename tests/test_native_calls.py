@@ -76,15 +76,15 @@ def signal_calls() -> dict[str, Call]:
 def friction_calls() -> dict[str, Call]:
     """Return calls of friction laws along a path."""
     x, pair = series(SAMPLES), (SAMPLES, 2)
-    level, packed = 1.0 + x, [part[:1].copy() for part in ROBOT.packed]
+    level, terms = 1.0 + x, np.array(ROBOT.joints[0].law.packed(1e-3))
     gram = [x, level, x.copy(), LIMITS.copy(), np.ones(2), rows(1), rows(3), True, 1, *zeros(5, (8, 8))]
     return {
         "slip": ([x, level, LIMITS.copy(), 0.9, *zeros(5, pair, pair)], {4, 5, 6}),
         "maxwell_gram": (gram, {9, 10}),
         "rate_slip": ([x, level, level.copy(), LIMITS.copy(), 0.1, *zeros(6, pair)], {5, 6}),
         "lugre": ([x, level, level.copy(), *zeros(2, SAMPLES)], {3, 4}),
-        "hysteresis": ([*packed, x, *zeros(4, pair)], {3, 4}),
-        "steady_friction": ([packed[0], x, x.copy(), x.copy(), *zeros(pair)], {4}),
+        "hysteresis": ([terms, x, *zeros(4, pair)], {2, 3}),
+        "steady_friction": ([terms, x, x.copy(), x.copy(), *zeros(pair)], {4}),
         "slip_hysteresis": ([LAWS.copy(), np.ones((2, 3)), *zeros((2, 5)), rows(2), *zeros(pair)], {2, 4}),
         "slip_torque": ([LAWS.copy(), *(rows(2) for _ in range(4)), *zeros(pair, pair)], {5, 6}),
         "adapt_steps": (
@@ -99,7 +99,9 @@ def control_calls() -> dict[str, Call]:
     start = ESTIMATOR.init(Measurement(*(series(6) for _ in range(4))))
     law, four, six = control(), (series(6),) * 4, (series(6),) * 6
     estimator = [ESTIMATOR.handle, *start.arrays]
-    plant = [ROBOT.chain, *ROBOT.packed, np.zeros(3), ROBOT.rest(np.zeros(6)).values.copy(), 4, law, rows(), 1e-5]
+    joints, backlash = ROBOT.packed
+    plant = [ROBOT.chain, joints, ROBOT.terms(1e-5), backlash, np.zeros(3), ROBOT.rest(np.zeros(6)).values.copy(), 4]
+    plant += [law, rows(), 1e-5]
     record = (SAMPLES, 6 * len(SERIES) + 1)
     return {
         "affine_step": ([law, 1, SAMPLES, 1e3, four, *zeros(6, 6)], {5, 6}),
@@ -126,7 +128,7 @@ def control_calls() -> dict[str, Call]:
             [ARM, 1, SAMPLES, 1e3, 9.0, 1e-3, four, (rows(),) * 8, series(6, 18), *zeros(6, 6, 6)],
             {9, 10, 11},
         ),
-        "simulate": ([*plant, SAMPLES, 1, False, *zeros(record), np.ones((2, 6)), np.eye(6)], {4, 12}),
+        "simulate": ([*plant, SAMPLES, 1, False, *zeros(record), np.ones((2, 6)), np.eye(6)], {5, 13}),
     }
 
 
@@ -137,7 +139,7 @@ def right_call(name: str) -> Call:
 
 
 NAMES = tuple(signal_calls() | friction_calls() | control_calls())
-ANY_SIZE = {("decimate", 0), ("decimate", 1), ("decimate", 3), ("leaky_sum", 0), ("hysteresis", 1), ("hysteresis", 3)}
+ANY_SIZE = {("decimate", 0), ("decimate", 1), ("decimate", 3), ("leaky_sum", 0), ("hysteresis", 1), ("hysteresis", 2)}
 """Arrays that may be longer."""
 
 
@@ -187,7 +189,7 @@ def test_every_array_is_checked_for_type_layout_alignment_and_size(name: str) ->
 
 
 TUPLES = {
-    "simulate": {6: 10},
+    "simulate": {7: 10},
     "affine_step": {0: 10, 4: 4},
     "adaptive_step": {6: 10, 7: 6, 8: 6},
     "torque_loop_step": {1: 10, 5: 4},
@@ -257,8 +259,26 @@ def two_joints(periods: int) -> list[object]:
     chain = make_chain(load_robot("ur5e"))
     pair = (chain[0][:2], *(part[:2].copy() for part in chain[1:5]), chain[5])
     joints, backlash = (part[:2].copy() for part in ROBOT.packed)
+    terms = np.array([x for joint in ROBOT.joints[:2] for x in joint.law.packed(1e-3)])
     state = np.zeros(2 * (len(ROWS) + 4) + 1)
-    return [pair, joints, backlash, np.zeros(3), state, 4, NOTHING, None, 1e-3, periods, 1, False, None, None, None]
+    return [
+        pair,
+        joints,
+        terms,
+        backlash,
+        np.zeros(3),
+        state,
+        4,
+        NOTHING,
+        None,
+        1e-3,
+        periods,
+        1,
+        False,
+        None,
+        None,
+        None,
+    ]
 
 
 def test_a_number_of_periods_whose_arrays_would_wrap_is_refused() -> None:
@@ -268,10 +288,10 @@ def test_a_number_of_periods_whose_arrays_would_wrap_is_refused() -> None:
     for periods in (2**59, 2**60, 2**61, 2**62, 2**63 - 1):
         call = two_joints(periods)
         for place in range(10):
-            refuses("simulate", call, 6, tuple(empty if k == place else None for k in range(12)))
-        refuses("simulate", call, 7, empty)
-        refuses("simulate", call, 12, empty)
-        refuses("simulate", call, 12, np.zeros(100))
+            refuses("simulate", call, 7, tuple(empty if k == place else None for k in range(12)))
+        refuses("simulate", call, 8, empty)
+        refuses("simulate", call, 13, empty)
+        refuses("simulate", call, 13, np.zeros(100))
 
 
 def test_a_length_that_is_a_lie_is_refused() -> None:

@@ -12,9 +12,6 @@
 
 #define MOST_ELEMENTS 16
 
-/* Displacements below this, relative to the backlash, count as none: their inverse would overflow. */
-#define SHORTEST 1e-200
-
 /* Power (W) over which friction changes from the load driving the motor to the motor driving the load. */
 #define FLOW_WIDTH 1e-3
 
@@ -55,83 +52,11 @@ INLINED double viscous_factor(const friction_law *f, double speed)
     return factor > 0.0 ? factor : 0.0;
 }
 
-/* Whether there is anything to compute. */
-INLINED int has_friction(const friction_law *f)
-{
-    return f->viscous != 0.0 || f->square != 0.0 || f->cube != 0.0 || f->elements != 0.0;
-}
-
-/* Friction of a joint during one step: f(D) = level H(D) + viscous D / h over the displacement D, H(D) its mean. */
-typedef struct {
-    const friction_law *law;
-    const double *deformation; /* of the slip elements, rad */
-    double level, viscous, per_backlash;
-} step_friction;
-
-/* Mean of H along a displacement, and its derivative with respect to it. */
-INLINED jw_path_mean hysteresis_mean(const step_friction *f, double move)
-{
-    const friction_law *law = f->law;
-    double relative = move * f->per_backlash, per_relative;
-    relative = fabs(relative) < SHORTEST ? 0.0 : relative;
-    per_relative = 1.0 / relative;
-    jw_path_mean H = {0.0, 0.0};
-    for (int i = 0; i < (int)law->elements; i++) {
-        double per_limit = law->per_limit[i];
-        jw_path_mean element = jw_slip_mean(f->deformation[i] * f->per_backlash * per_limit, relative * per_limit,
-                                      per_relative * law->limits[i], law->asymmetry);
-        H.mean += law->shares[i] * element.mean;
-        H.slope += law->shares[i] * element.slope * per_limit * f->per_backlash;
-    }
-    return H;
-}
-
 /* The elements take a displacement that ends where the backlash is as given: exact, whatever the rate. */
 INLINED void deform(const friction_law *law, double backlash, double move, double *deformation)
 {
     for (int i = 0; i < (int)law->elements; i++)
         deformation[i] = jw_clamp(deformation[i] + move, backlash * law->limits[i]);
-}
-
-/* Energy of the elements at the level 1, J/Nm; their relative deformations weighed by the asymmetry. */
-INLINED double hysteresis_energy(const friction_law *law, double backlash, const double *deformation)
-{
-    double energy = 0.0, factor = 0.5 / backlash;
-    for (int i = 0; i < (int)law->elements; i++) {
-        double x = deformation[i];
-        energy += law->shares[i] * law->per_limit[i] * factor * x * fabs(x) * (law->asymmetry + copysign(1.0, x));
-    }
-    return energy;
-}
-
-/* Solves D (1 + c v) + c h level H(D) = free for the displacement D, c = h G / 2, G the inverse inertia, and returns the
- * mean friction torque. Newton's method from the slipping side, kept in its bracket by bisection; the left side only
- * grows with D. */
-INLINED double solve_friction(const step_friction *f, double free, double h, double G)
-{
-    double c = 0.5 * h * G, straight = 1.0 + c * f->viscous, dry = c * h * f->level, a = f->law->asymmetry;
-    if (dry == 0.0 || f->law->elements == 0.0)
-        return f->viscous * free / straight / h;
-    double low = (free - dry * (1.0 + a)) / straight, high = (free + dry * (1.0 - a)) / straight;
-    double move = low > 0.0 ? low : (high < 0.0 ? high : 0.0), size = straight * (high - low);
-    jw_path_mean H = hysteresis_mean(f, move);
-    for (int k = 0; k < 60; k++) {
-        double rest = straight * move + dry * H.mean - free;
-        if (fabs(rest) <= 4e-16 * (fabs(free) + size))
-            break;
-        if (rest > 0.0)
-            high = move;
-        else
-            low = move;
-        double next = move - rest / (straight + dry * H.slope);
-        if (!(next >= low && next <= high))
-            next = 0.5 * (low + high);
-        if (next == move)
-            break;
-        move = next;
-        H = hysteresis_mean(f, move);
-    }
-    return f->level * H.mean + f->viscous * move / h;
 }
 
 #endif

@@ -3,7 +3,7 @@
  * A step of h seconds, for every joint with rotor angle θ at the joint side, speed w and deformation
  * φ = θ - e(θ) - d(θ) P - q (gear.h; C q in place of q where motors and joints are coupled):
  *
- *   1. friction is one constant torque f over the step, the mean of the friction law (friction.h) along the displacement Δ
+ *   1. friction is one constant torque f over the step, the mean of the friction terms (joint_terms.h) along the displacement Δ
  *      of the step. It solves Δ = h w + h²/2 (α - f(Δ)/B), monotone in Δ, so that the work f Δ is that of the law: friction
  *      dissipates or stores energy in the slip elements, it never supplies any.
  *   2. everything smooth (links, springs, dampers, motor torque, external wrench) takes one step of order 4 under f.
@@ -17,6 +17,7 @@
 typedef struct {
     const chain *robot;
     const law *laws;
+    const joint_terms *terms;
     const double *table; /* (n, points) backlash, rad */
     const double *coupling; /* C of a coupled transmission, (n, n): φ = θ - e(θ) - d(θ) P - C q; NULL for none */
     Py_ssize_t points;
@@ -35,7 +36,7 @@ typedef struct {
     double *per_inertia;  /* 1 / B */
     double *cooled;       /* fraction of a temperature difference that remains after a control period */
     double *middle;       /* slope of the lost motion in the middle of the step */
-    double *thermal;      /* F_T(T), constant over a control period */
+    double *mid_speed;    /* speed at which the levels of friction were taken */
     double *inverse; /* M⁻¹ (n, n), only where a rigid joint has friction */
     double *still;   /* n zeros */
     double *link_side, *link_speed, *gear_torque; /* C q, C q̇, and torques of the gears before they act on the links */
@@ -264,7 +265,17 @@ static void NAME(plain_step)(machine *r, double h)
         NAME(plain_step_of)(r->robot->dof, r, h);
 }
 
-/* Friction laws of this step, at the speed and load in its middle. */
+/* Friction at a speed, load, temperature and position, over a step of h seconds that ends at theta. */
+static void NAME(set_friction)(const joint_terms *law, const double *memory, double h, jw_input *in, double theta,
+                               step_friction *f)
+{
+    if (law->plain)
+        begin_friction(law, memory, h, in, theta, 1, f);
+    else
+        begin_friction(law, memory, h, in, theta, 0, f);
+}
+
+/* Friction of this step, its levels at the speed and load in the middle. */
 static void NAME(begin_friction)(machine *r, double h)
 {
     for (Py_ssize_t j = 0; j < r->robot->dof; j++) {
@@ -276,20 +287,20 @@ static void NAME(begin_friction)(machine *r, double h)
             speed += 0.5 * h * (r->drive[j] - gear->torque - at->friction[j]) * r->per_inertia[j];
             load = spring_torque(&joint->gear.spring, gear->phi + 0.5 * h * gear->speed) + joint->gear.damping * gear->speed;
         }
-        r->step_laws[j] = (step_friction){
-            .law = &joint->friction,
-            .deformation = at->deformation + j * at->elements,
-            .level = dry_level(&joint->friction, speed, load, r->thermal[j]),
-            .viscous = viscous_factor(&joint->friction, speed),
-            .per_backlash = 1.0 / backlash_at(NAME(map_of)(r, j), at->theta[j] + h * speed),
-        };
+        r->mid_speed[j] = speed;
+        jw_input in = {.speed = speed, .load = load, .temperature = at->temperature[j],
+                       .position = at->theta[j] + 0.5 * h * speed};
+        step_friction *f = &r->step_laws[j];
+        const double *memory = at->memory + j * at->elements;
+        double theta = at->theta[j] + h * speed;
+        NAME(set_friction)(&r->terms[j], memory, h, &in, theta, f);
     }
 }
 
 /* Mean friction torque of a step whose displacement without friction is `free`. */
-static double NAME(friction_torque)(const step_friction *f, double free, double h, double G)
+static double NAME(friction_torque)(const step_friction *f, double free, double G)
 {
-    return solve_friction(f, free, h, G);
+    return f->law->plain ? solve_friction(f, free, G, 1) : solve_friction(f, free, G, 0);
 }
 
 /* Rigid joints share the links' inertia: Gauss-Seidel over them, each solved exactly under the others' friction. */
@@ -308,7 +319,7 @@ static void NAME(solve_rigid)(machine *r, double h)
                     others += X[j * n + i] * r->friction[i];
             double free = h * r->at.qd[j] + 0.5 * h * h * (r->moved[j] - others);
             double before = r->friction[j];
-            r->friction[j] = NAME(friction_torque)(&r->step_laws[j], free, h, X[j * n + j]);
+            r->friction[j] = NAME(friction_torque)(&r->step_laws[j], free, X[j * n + j]);
             change = fmax(change, fabs(r->friction[j] - before));
             size = fmax(size, fabs(r->friction[j]));
         }
@@ -330,7 +341,7 @@ static void NAME(predict_friction)(machine *r, double h)
         double motor = NAME(motor_torque)(r, j, r->half[j]);
         const twist *gear = &r->gears[j];
         double free = h * at->w[j] + 0.5 * h * h * (motor - gear->ratio * gear->torque) * r->per_inertia[j];
-        r->friction[j] = NAME(friction_torque)(&r->step_laws[j], free, h, r->per_inertia[j]);
+        r->friction[j] = NAME(friction_torque)(&r->step_laws[j], free, r->per_inertia[j]);
     }
     if (!r->rigid_friction || r->locked)
         return;
@@ -351,10 +362,10 @@ static void NAME(predict_friction)(machine *r, double h)
 static double NAME(move_elements)(machine *r, Py_ssize_t j, double move, double h)
 {
     step_friction *f = &r->step_laws[j];
-    double backlash = backlash_at(NAME(map_of)(r, j), r->at.theta[j]);
-    f->per_backlash = 1.0 / backlash;
-    double mean = f->level * hysteresis_mean(f, move).mean + f->viscous * move / h;
-    deform(f->law, backlash, move, r->at.deformation + j * r->at.elements);
+    set_backlash(f, r->at.theta[j], f->law->plain);
+    double dry = f->law->plain ? dry_mean(f, move, 1).mean : dry_mean(f, move, 0).mean;
+    double mean = dry + f->factor * move / h + f->constant;
+    deform(f, r->mid_speed[j], move, r->at.memory + j * r->at.elements);
     return mean;
 }
 

@@ -4,16 +4,18 @@
  * Included once per instruction set by plant.c, after integrator.h.
  */
 
-/* H along given positions, starting at the first: out is (samples, 2), H there and its mean since the sample before. */
-static void NAME(follow)(const friction_law *law, backlash_map map, const double *theta, Py_ssize_t samples,
-                         double *deformation, double *out)
+/* The dry part along given positions at a level of 1, starting at the first: out is (samples, 2), its value there and its mean
+ * since the sample before. */
+static void NAME(follow)(const joint_terms *law, const double *theta, Py_ssize_t samples, double *memory, double *out)
 {
+    step_friction f;
+    jw_input in = {.speed = 0.0};
     for (Py_ssize_t k = 0; k < samples; k++) {
-        double move = k > 0 ? theta[k] - theta[k - 1] : 0.0, backlash = backlash_at(map, theta[k]);
-        step_friction f = {law, deformation, 1.0, 0.0, 1.0 / backlash};
-        out[2 * k + 1] = hysteresis_mean(&f, move).mean;
-        deform(law, backlash, move, deformation);
-        out[2 * k] = hysteresis_mean(&f, 0.0).mean;
+        double move = k > 0 ? theta[k] - theta[k - 1] : 0.0;
+        begin_friction(law, memory, 1.0, &in, theta[k], 0, &f);
+        out[2 * k + 1] = dry_mean(&f, move, 0).mean;
+        deform(&f, 0.0, move, memory);
+        out[2 * k] = dry_mean(&f, 0.0, 0).mean;
     }
 }
 
@@ -33,16 +35,6 @@ static void NAME(change_temperature)(machine *r, const double *damped_before, do
         } else {
             *T += power * period / joint->capacity;
         }
-    }
-}
-
-/* F_T(T) of every joint, constant over a control period. */
-static void NAME(update_thermal)(machine *r)
-{
-    for (Py_ssize_t j = 0; j < r->robot->dof; j++) {
-        const friction_law *f = &r->laws[j].friction;
-        if (f->FT1 != 0.0 || f->FT2 != 0.0) /* else it stays 0 */
-            r->thermal[j] = thermal_factor(f, r->at.temperature[j]);
     }
 }
 
@@ -68,7 +60,6 @@ static void NAME(period)(machine *r, const double *command, double period, Py_ss
     for (Py_ssize_t j = 0; j < n; j++)
         r->at.current[j] = r->drive[j] / r->laws[j].gain;
     NAME(change_temperature)(r, damped_before, period);
-    NAME(update_thermal)(r);
 }
 
 /* -- the controller -- */
@@ -130,11 +121,12 @@ static void NAME(record)(const machine *r, const double *u, double *row)
         row[j] = row[n + j] = 0.0;
         if (joint->flexible != 0.0)
             row[j] = spring_energy(&joint->gear.spring, r->gears[j].phi);
-        if (joint->friction.elements == 0.0)
+        if (r->terms[j].memory == 0)
             continue;
-        double backlash = backlash_at(NAME(map_of)(r, j), at->theta[j]);
-        row[n + j] = hysteresis_energy(&joint->friction, backlash, at->deformation + j * at->elements) *
-                     dry_level(&joint->friction, at->w[j], at->load[j], r->thermal[j]);
+        step_friction f;
+        jw_input in = {.speed = at->w[j], .load = at->load[j], .temperature = at->temperature[j], .position = at->theta[j]};
+        NAME(set_friction)(&r->terms[j], at->memory + j * at->elements, 1.0, &in, at->theta[j], &f);
+        row[n + j] = dry_energy(&f);
     }
     row[2 * n] = *at->external;
 }
@@ -154,7 +146,7 @@ static int NAME(is_in_range)(const machine *r)
 static machine NAME(assemble)(const task *job, char *memory)
 {
     Py_ssize_t n = job->robot->dof;
-    machine r = {.robot = job->robot, .laws = job->laws, .table = job->table, .points = job->points,
+    machine r = {.robot = job->robot, .laws = job->laws, .terms = job->terms, .table = job->table, .points = job->points,
                  .coupling = job->coupling,
                  .locked = job->locked, .at = job->at};
     memory = NAME(assign_links)(&r.model, n, NAME(assign_links)(&r.arm, n, memory));
@@ -166,7 +158,7 @@ static machine NAME(assemble)(const task *job, char *memory)
     double *next = (double *)(r.stage_gears + n);
     double **one[22] = {&r.stage_q, &r.stage_qd, &r.stage_theta, &r.stage_w,   &r.k_qdd,  &r.k_wd, &r.path_qdd,
                         &r.path_wd,  &r.sum_qdd,  &r.sum_wd,      &r.drive,     &r.goal,   &r.friction, &r.link_torque,
-                        &r.net,     &r.heat,     &r.half,        &r.whole,     &r.thermal, &r.per_inertia,
+                        &r.net,     &r.heat,     &r.half,        &r.whole,     &r.mid_speed, &r.per_inertia,
                         &r.middle,  &r.cooled};
     for (int k = 0; k < 22; k++, next += n)
         *one[k] = next;
@@ -180,7 +172,6 @@ static machine NAME(assemble)(const task *job, char *memory)
     if (job->feedback.model != NULL)
         NAME(set_links)(&r.model, job->feedback.model, NULL, job->tool);
     memset(r.heat, 0, (size_t)n * sizeof(double));
-    NAME(update_thermal)(&r);
     NAME(read_gears)(&r);
     r.plain = !job->locked;
     for (Py_ssize_t j = 0; j < n; j++) {
@@ -190,7 +181,7 @@ static machine NAME(assemble)(const task *job, char *memory)
         r.per_inertia[j] = 1.0 / job->laws[j].inertia;
         const law *joint = &job->laws[j];
         r.cooled[j] = joint->capacity > 0.0 ? exp(-joint->conductance * job->period / joint->capacity) : 0.0;
-        int rigid = joint->flexible == 0.0, friction = has_friction(&joint->friction);
+        int rigid = joint->flexible == 0.0, friction = r.terms[j].has_friction;
         r.has_friction |= friction;
         r.plain &= !friction && rigid;
         r.rigid_friction |= friction && rigid;

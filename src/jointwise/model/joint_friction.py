@@ -5,7 +5,8 @@
 the motor drives the load (ω τ_J > 0) and - where the load drives the motor: T_dir = F_C0 + F_P, T_rev = F_C0 - F_P.
 In slip H = sgn ω and this is the steady law; at reversal it is continuous. Level and viscous factor stay >= 0.
 
-The simulated plant and the friction compensation of controllers use it; they evaluate its native form (friction.h).
+The simulated robot runs it as terms (`Friction.law`), the friction compensation of controllers in its native form
+(friction.h).
 """
 
 from __future__ import annotations
@@ -16,8 +17,22 @@ import numpy as np
 
 from jointwise.arguments import checked_fields
 from jointwise.errors import ModelError, check_finite, check_range
-from jointwise.model.terms import load_growth, stribeck, thermal_factors, viscous_factor
-from jointwise.model.terms.maxwell_slip import polynomial_limits, polynomial_shares
+from jointwise.model import terms
+from jointwise.model.periodic_table import PeriodicTable
+from jointwise.model.terms import (
+    Hysteresis,
+    JointLaw,
+    PowerFlow,
+    Temperature,
+    Term,
+    Viscous,
+    load_growth,
+    polynomial_limits,
+    polynomial_shares,
+    stribeck,
+    thermal_factors,
+    viscous_factor,
+)
 from jointwise.spatial import Array
 
 MOST_ELEMENTS = 16
@@ -149,6 +164,37 @@ class Friction:
         """Whether any part needs the slip elements."""
         parts = (self.coulomb, self.load, self.stribeck.extra, self.thermal.linear, self.thermal.cold)
         return any(part != 0.0 for part in parts)
+
+    def law(self, backlash: PeriodicTable) -> JointLaw:
+        """Return the same friction as terms of the rotor, on a map B(θ) of the backlash in rad.
+
+        The slip elements have the forces ``W_i = F_C0 s_i`` and the limits ``D_i`` times the mean backlash; everything
+        else that is dry acts in the direction H of these elements.
+        """
+        pairs: list[tuple[Term, list[float]]] = []
+        if self.is_dry:
+            mean, load = float(np.mean(backlash.values)), "square" if self.load else "none"
+            relative = tuple((np.array(backlash.values) / mean).tolist()) if len(backlash.values) > 1 else ()
+            shares = dict.fromkeys(sorted(self.slip.limits), 0.0)
+            for limit, share in zip(self.slip.limits, self.slip.shares, strict=True):
+                shares[limit] += share
+            limits, shape = tuple(mean * limit for limit in shares), tuple(shares.values())
+            elements = Hysteresis(limits, 0.0, "rotor", load, shape, relative, self.asymmetry)
+            forces = [self.coulomb * share for share in shape]
+            pairs.append((elements, [*forces, self.load] if self.load else forces))
+        if self.stribeck.extra:
+            rise = terms.Stribeck(self.stribeck.speed, self.stribeck.shape, driver="rotor")
+            pairs.append((rise, [self.stribeck.extra]))
+        if self.flow:
+            pairs.append((PowerFlow(driver="rotor", power=FLOW_WIDTH), [self.flow, -self.flow]))
+        if self.thermal.linear or self.thermal.cold:
+            thermal = self.thermal
+            term = Temperature(thermal.reference, thermal.coldest, thermal.hottest, "rotor")
+            pairs.append((term, [thermal.linear, thermal.cold]))
+        powers = {1.0: self.viscous, 2.0: self.square, 3.0: self.cube}
+        if used := {power: value for power, value in powers.items() if value}:
+            pairs.append((Viscous(tuple(used)), list(used.values())))
+        return JointLaw(tuple(term for term, _ in pairs), tuple(np.array(values) for _, values in pairs))
 
     def level(self, speed: Array, load: Array, temperature: Array) -> Array:
         """Return the level of the dry part, (samples,), Nm.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jointwise.errors import ModelError
-from jointwise.model.terms.term import CoreTerm, JointSignals, Role, State, Term, has_core_law
+from jointwise.model.terms.term import DRY, CoreTerm, JointSignals, Role, State, Term, has_core_law
 from jointwise.spatial import Array
 
 
@@ -82,6 +82,11 @@ class JointLaw:
         pairs = zip(self.terms, self.values, strict=True)
         laws = [law for term, value in pairs for law in core_terms(term, value, period)]
         return [float(len(laws)), *(x for law in laws for x in law.packed())]
+
+    @property
+    def is_dry(self) -> bool:
+        """Whether any term is dry friction."""
+        return any(term.role in DRY for term in self.terms)
 
     def of_role(self, *roles: Role) -> JointLaw:
         """Return the terms with one of these roles."""

@@ -7,10 +7,10 @@
  * w the speed of the rotor. The direction of dry friction is the sign of the speed (or tanh), or the state H in [-1, 1] of
  * the slip term of the joint that a position drives: then friction is continuous at a reversal. Runtime, exports and
  * monitors take the torque at a sample; the simulated robot takes level, factor and constant in the middle of a step and the
- * mean of the direction along the displacement of the step (jw_along_<law>).
+ * mean of the direction along the displacement of the step.
  *
- * A new law is a function jw_term_<law> and a line of JW_TERM_LIST; with memory of the position also jw_along_<law>. Its
- * Python twin, the equation and the meaning of the numbers are in model/terms/<law>.py. C99.
+ * A new law is a function jw_term_<law> and a line of JW_TERM_LIST; a law with memory of the position is four functions and
+ * a line of JW_SLIP_LIST. Its Python twin with the equation is in model/terms/<law>.py. C99.
  */
 #ifndef JOINTWISE_TERMS_H
 #define JOINTWISE_TERMS_H
@@ -32,19 +32,21 @@ enum { JW_LOAD_NONE, JW_LOAD_ABSOLUTE, JW_LOAD_SQUARE, JW_LOAD_MIXED };
 enum { JW_ROLE_DRY, JW_ROLE_SLIP, JW_ROLE_SMOOTH, JW_ROLE_ROTOR, JW_ROLE_DRIVE };
 
 /* X(law, role, columns of its elements, numbers that it remembers beside the last position of JW_ROLE_SLIP) */
-#define JW_TERM_LIST(X)                              \
-    X(offset, JW_ROLE_SMOOTH, 0, 0)                  \
-    X(coulomb, JW_ROLE_DRY, 0, 0)                    \
-    X(load, JW_ROLE_DRY, 0, 0)                       \
-    X(stribeck, JW_ROLE_DRY, 0, 0)                   \
-    X(power_flow, JW_ROLE_DRY, 0, 0)                 \
-    X(viscous, JW_ROLE_SMOOTH, 2, 0)                 \
-    X(thermal, JW_ROLE_SMOOTH, 0, 0)                 \
-    X(slip, JW_ROLE_SLIP, 4, term->count)            \
+#define JW_SLIP_LIST(X)                                \
+    X(slip, JW_ROLE_SLIP, 4, term->count)              \
     X(rate_slip, JW_ROLE_SLIP, 2, 2 * term->count + 1) \
-    X(lugre, JW_ROLE_SLIP, 0, 1)                     \
-    X(spring, JW_ROLE_SMOOTH, 0, 0)                  \
-    X(inertia, JW_ROLE_ROTOR, 0, 0)                  \
+    X(lugre, JW_ROLE_SLIP, 0, 1)
+#define JW_TERM_LIST(X)             \
+    X(offset, JW_ROLE_SMOOTH, 0, 0) \
+    X(coulomb, JW_ROLE_DRY, 0, 0)   \
+    X(load, JW_ROLE_DRY, 0, 0)      \
+    X(stribeck, JW_ROLE_DRY, 0, 0)  \
+    X(power_flow, JW_ROLE_DRY, 0, 0) \
+    X(viscous, JW_ROLE_SMOOTH, 2, 0) \
+    X(thermal, JW_ROLE_SMOOTH, 0, 0) \
+    JW_SLIP_LIST(X)                 \
+    X(spring, JW_ROLE_SMOOTH, 0, 0) \
+    X(inertia, JW_ROLE_ROTOR, 0, 0) \
     X(ripple, JW_ROLE_DRIVE, 0, term->count)
 
 #define JW_TERM_NAME(law, role, columns, memory) JW_TERM_##law,
@@ -99,6 +101,9 @@ JW_INLINE jw_real jw_power(jw_real x, jw_real p)
                         : (p == JW(1.0) ? x : (p == JW(2.0) ? x * x : (p == JW(0.5) ? jw_sqrt(x) : jw_pow(x, p))));
 }
 
+/* max(x, 0): fmax is slow, as it keeps NaN apart. */
+JW_INLINE jw_real jw_positive(jw_real x) { return x > JW(0.0) ? x : JW(0.0); }
+
 /* sgn(w), or tanh(w / width) where width > 0. */
 JW_INLINE jw_real jw_direction(jw_real speed, jw_real width)
 {
@@ -132,7 +137,8 @@ JW_INLINE jw_real jw_stribeck(jw_real speed, jw_real stribeck_speed, jw_real exp
 JW_INLINE jw_real jw_thermal(jw_real T, jw_real FT1, jw_real FT2, jw_real T0, jw_real coldest, jw_real hottest)
 {
     T = T < coldest ? coldest : (T > hottest ? hottest : T);
-    return FT1 * (T - T0) + FT2 * (JW(1.0) / (T * T * T) - JW(1.0) / (T0 * T0 * T0));
+    jw_real cube = T * T * T, cube0 = T0 * T0 * T0; /* one division for both */
+    return FT1 * (T - T0) + FT2 * ((cube0 - cube) / (cube * cube0));
 }
 
 /* Value of a table over one turn, equally spaced from 0, linear in between, at the angle theta (rad), and its slope, 1/rad.
@@ -266,10 +272,28 @@ JW_LAW(ripple)
     return (jw_part){.constant = n[0] * late + (n[1] + n[2]) * u};
 }
 
-/* -- slip elements: springs of the deformation d (rad) that slip at their limits b D -- */
+/* -- dry friction with memory: what a law does with a displacement --
+ *
+ * jw_step_<law> takes a displacement `move` that ends at a sample, and returns the torque there and H, the direction of other
+ * levels. The other functions are those of the simulated robot, where a level L of other terms acts on the same elements:
+ * jw_along_<law> is the mean torque along a displacement and its derivative with respect to it; jw_range_<law> bounds it;
+ * jw_energy_<law> is what the elements hold. No weight of an element is below zero there, so that friction is passive.
+ * b is the relative backlash at the end of the displacement, per_b = 1 / b, h the level in steady sliding. */
+
+/* Mean along a displacement, and its derivative with respect to it. */
+typedef struct {
+    jw_real mean, slope;
+} jw_path_mean;
+
+/* Bounds of a torque, Nm. */
+typedef struct {
+    jw_real least, most;
+} jw_range;
 
 /* u (1 + a sgn u): dry friction that differs by direction. */
 JW_INLINE jw_real jw_asymmetric(jw_real u, jw_real a) { return u * (JW(1.0) + (u < JW(0.0) ? -a : a)); }
+
+/* -- slip elements: springs of the deformation d (rad) that slip at their limits b D -- */
 
 /* Derivative of the deformation with respect to D: ±b where an element slips, else that of its last slip. */
 JW_INLINE jw_real jw_slip_slope(jw_real s, jw_real limit, jw_real b, jw_real before)
@@ -277,11 +301,6 @@ JW_INLINE jw_real jw_slip_slope(jw_real s, jw_real limit, jw_real b, jw_real bef
     before = s > limit ? b : before;
     return s < -limit ? -b : before;
 }
-
-/* Mean along a displacement, and its derivative with respect to it. */
-typedef struct {
-    jw_real mean, slope;
-} jw_path_mean;
 
 /* One slip element of the relative deformation x, moved by `move` (relative to its limit too): the mean of
  * x (1 + a sgn x) along the displacement, x kept within +-1. By energies, without cancellation:
@@ -291,7 +310,7 @@ JW_INLINE jw_path_mean jw_slip_mean(jw_real x, jw_real move, jw_real per_move, j
     x = jw_clamp(x, JW(1.0));
     jw_real end = x + move, side = end < JW(0.0) ? JW(-1.0) : JW(1.0), factor = JW(1.0) + a * side, slipped = JW(0.0);
     if (jw_fabs(end) > JW(1.0)) { /* not |end| - 1, which cancels for tiny moves */
-        slipped = jw_fmax(jw_fabs(move) - jw_fabs(side - x), JW(0.0));
+        slipped = jw_positive(jw_fabs(move) - jw_fabs(side - x));
         end = side;
     }
     if (move == JW(0.0))
@@ -307,24 +326,62 @@ JW_INLINE jw_path_mean jw_slip_mean(jw_real x, jw_real move, jw_real per_move, j
 
 /* u = d / (b D), d kept within +-b D: torque sum of W u, direction H = sum of s u, both weighed by the asymmetry n1. Columns
  * D, W, s and 1 / D; the part n0 of a deformation remains after a sample; the memory is the deformations. */
-static inline jw_part jw_term_slip(const jw_term *term, jw_input *in, jw_real *memory)
+JW_INLINE jw_real jw_step_slip(const jw_term *term, jw_real speed, jw_real move, jw_real b, jw_real *memory, jw_real *H)
 {
     int m = term->count;
     const jw_real *limits = term->elements, *forces = limits + m, *shares = forces + m, *per_limit = shares + m;
-    jw_real position = in->path[term->driver], b = jw_term_backlash(term, position), per_b = JW(1.0) / b;
-    jw_real move = position - memory[m], decay = term->number[0], a = term->number[1], u[JW_MOST_ELEMENTS];
-    jw_real torque = JW(0.0), H = JW(0.0);
+    jw_real per_b = JW(1.0) / b, decay = term->number[0], a = term->number[1], torque = JW(0.0), u[JW_MOST_ELEMENTS];
+    (void)speed;
     for (int i = 0; i < m; i++) {
         memory[i] = jw_clamp(decay * memory[i] + move, b * limits[i]);
         u[i] = jw_asymmetric(memory[i] * (per_b * per_limit[i]), a);
     }
+    *H = JW(0.0);
     for (int i = 0; i < m; i++) {
         torque += forces[i] * u[i];
-        H += shares[i] * u[i];
+        *H += shares[i] * u[i];
     }
-    memory[m] = position;
-    in->direction[term->driver] = H;
-    return (jw_part){.level = JW(1.0), .direction = torque};
+    return torque;
+}
+
+JW_INLINE jw_path_mean jw_along_slip(const jw_term *term, const jw_real *memory, jw_real L, jw_real h, jw_real b,
+                                     jw_real per_b, jw_real move)
+{
+    int m = term->count;
+    const jw_real *limits = term->elements, *forces = limits + m, *shares = forces + m, *per_limit = shares + m;
+    jw_real decay = term->number[0], a = term->number[1], per_move = b / move;
+    jw_path_mean sum = {JW(0.0), JW(0.0)};
+    (void)h;
+    for (int i = 0; i < m; i++) {
+        jw_real weight = jw_positive(forces[i] + shares[i] * L), scale = per_b * per_limit[i];
+        jw_path_mean element = jw_slip_mean(decay * memory[i] * scale, move * scale, per_move * limits[i], a);
+        sum.mean += weight * element.mean;
+        sum.slope += weight * scale * element.slope;
+    }
+    return sum;
+}
+
+JW_INLINE jw_range jw_range_slip(const jw_term *term, const jw_real *memory, jw_real L, jw_real h)
+{
+    int m = term->count;
+    const jw_real *forces = term->elements + m, *shares = forces + m;
+    jw_real a = term->number[1], sum = JW(0.0);
+    (void)memory, (void)h;
+    for (int i = 0; i < m; i++)
+        sum += jw_positive(forces[i] + shares[i] * L);
+    return (jw_range){-sum * (JW(1.0) - a), sum * (JW(1.0) + a)};
+}
+
+JW_INLINE jw_real jw_energy_slip(const jw_term *term, const jw_real *memory, jw_real L, jw_real b)
+{
+    int m = term->count;
+    const jw_real *forces = term->elements + m, *shares = forces + m, *per_limit = shares + m;
+    jw_real energy = JW(0.0);
+    for (int i = 0; i < m; i++) {
+        jw_real weight = jw_positive(forces[i] + shares[i] * L), d = memory[i];
+        energy += JW(0.5) * weight * per_limit[i] * d * jw_asymmetric(d, term->number[1]) / b;
+    }
+    return energy;
 }
 
 /* -- slip that depends on the rate: level h = 1 + n2 stribeck(w, n3, n4) in steady sliding -- */
@@ -354,22 +411,59 @@ JW_INLINE jw_real jw_rate_slip_step(jw_real u, jw_real move, jw_real limit_befor
 
 /* n0 H with H = sum of s u; columns D and s; n1 = c T. The memory is u, the directions of slip, and b - 1 at the sample
  * before. */
-static inline jw_part jw_term_rate_slip(const jw_term *term, jw_input *in, jw_real *memory)
+JW_INLINE jw_real jw_step_rate_slip(const jw_term *term, jw_real speed, jw_real move, jw_real b, jw_real *memory, jw_real *H)
 {
     int m = term->count;
     const jw_real *limits = term->elements, *shares = limits + m;
-    jw_real position = in->path[term->driver], b = jw_term_backlash(term, position), before = JW(1.0) + memory[2 * m];
-    jw_real h = jw_steady_level(term, in->speed), remains = jw_exp(-term->number[1] / h);
-    jw_real move = position - memory[2 * m + 1], H = JW(0.0);
+    jw_real h = jw_steady_level(term, speed), remains = jw_exp(-term->number[1] / h), before = JW(1.0) + memory[2 * m];
+    *H = JW(0.0);
     for (int i = 0; i < m; i++) {
         jw_real limit = limits[i];
         memory[i] = jw_rate_slip_step(memory[i], move, before * limit, b * limit, h, remains, &memory[m + i]);
-        H += shares[i] * memory[i];
+        *H += shares[i] * memory[i];
     }
     memory[2 * m] = b - JW(1.0);
-    memory[2 * m + 1] = position;
-    in->direction[term->driver] = H;
-    return (jw_part){.level = term->number[0], .direction = H};
+    return term->number[0] * *H;
+}
+
+/* Its elements slip in time, not along the path: the mean of start and end. */
+JW_INLINE jw_path_mean jw_along_rate_slip(const jw_term *term, const jw_real *memory, jw_real L, jw_real h, jw_real b,
+                                          jw_real per_b, jw_real move)
+{
+    int m = term->count;
+    const jw_real *limits = term->elements, *shares = limits + m;
+    jw_real remains = jw_exp(-term->number[1] / h), before = JW(1.0) + memory[2 * m];
+    jw_real weight = JW(0.5) * jw_positive(term->number[0] + L);
+    jw_path_mean sum = {JW(0.0), JW(0.0)};
+    (void)per_b;
+    for (int i = 0; i < m; i++) {
+        jw_real limit = b * limits[i], slipping = memory[m + i];
+        jw_real end = jw_rate_slip_step(memory[i], move, before * limits[i], limit, h, remains, &slipping);
+        sum.mean += weight * shares[i] * (memory[i] + end);
+        sum.slope += slipping == JW(0.0) ? weight * shares[i] / limit : JW(0.0);
+    }
+    return sum;
+}
+
+JW_INLINE jw_range jw_range_rate_slip(const jw_term *term, const jw_real *memory, jw_real L, jw_real h)
+{
+    int m = term->count;
+    const jw_real *shares = term->elements + m;
+    jw_real sum = JW(0.0);
+    for (int i = 0; i < m; i++)
+        sum += jw_fabs(shares[i]) * jw_fmax(h, jw_fabs(memory[i]));
+    sum *= jw_positive(term->number[0] + L);
+    return (jw_range){-sum, sum};
+}
+
+JW_INLINE jw_real jw_energy_rate_slip(const jw_term *term, const jw_real *memory, jw_real L, jw_real b)
+{
+    int m = term->count;
+    const jw_real *limits = term->elements, *shares = limits + m;
+    jw_real energy = JW(0.0);
+    for (int i = 0; i < m; i++)
+        energy += shares[i] * limits[i] * memory[i] * memory[i];
+    return JW(0.5) * b * jw_positive(term->number[0] + L) * energy;
 }
 
 /* The relative deflection u of LuGre bristles of the length b D h = `length` after a move, exact for constant h and b. */
@@ -380,16 +474,88 @@ JW_INLINE jw_real jw_lugre_step(jw_real u, jw_real move, jw_real h, jw_real leng
 }
 
 /* n0 H with H = u + n5 (u - u before), u the deflection of bristles of the length n1; the memory is u. */
-static inline jw_part jw_term_lugre(const jw_term *term, jw_input *in, jw_real *memory)
+JW_INLINE jw_real jw_step_lugre(const jw_term *term, jw_real speed, jw_real move, jw_real b, jw_real *memory, jw_real *H)
 {
     const jw_real *n = term->number;
-    jw_real position = in->path[term->driver], h = jw_steady_level(term, in->speed), before = memory[0];
-    memory[0] = jw_lugre_step(before, position - memory[1], h, n[1] * jw_term_backlash(term, position) * h);
-    memory[1] = position;
-    jw_real H = memory[0] + n[5] * (memory[0] - before);
-    in->direction[term->driver] = H;
-    return (jw_part){.level = n[0], .direction = H};
+    jw_real h = jw_steady_level(term, speed), before = memory[0];
+    memory[0] = jw_lugre_step(before, move, h, n[1] * b * h);
+    *H = memory[0] + n[5] * (memory[0] - before);
+    return n[0] * *H;
 }
+
+JW_INLINE jw_path_mean jw_along_lugre(const jw_term *term, const jw_real *memory, jw_real L, jw_real h, jw_real b,
+                                      jw_real per_b, jw_real move)
+{
+    const jw_real *n = term->number;
+    jw_real weight = jw_positive(n[0] + L), u = memory[0], length = n[1] * b * h, side = move < JW(0.0) ? -JW(1.0) : JW(1.0);
+    jw_real x = jw_fabs(move) / length, left = jw_exp(-x), beside = u - side * h;
+    /* mean of exp(-s) for s from 0 to x, and its derivative; series where the quotient would cancel */
+    jw_real mean = x > JW(1e-4) ? (JW(1.0) - left) / x : JW(1.0) - x * (JW(0.5) - x / JW(6.0));
+    jw_real slope = x > JW(1e-4) ? (left - mean) / x : -JW(0.5) + x / JW(3.0);
+    (void)per_b;
+    return (jw_path_mean){weight * (side * h + beside * mean + n[5] * beside * (left - JW(1.0))),
+                          weight * side * beside * (slope - n[5] * left) / length};
+}
+
+JW_INLINE jw_range jw_range_lugre(const jw_term *term, const jw_real *memory, jw_real L, jw_real h)
+{
+    jw_real u = memory[0], n5 = term->number[5], weight = jw_positive(term->number[0] + L);
+    jw_real most = jw_fmax(h, u) + n5 * jw_fmax(h - u, JW(0.0)), least = jw_fmax(h, -u) + n5 * jw_fmax(h + u, JW(0.0));
+    return (jw_range){-weight * least, weight * most};
+}
+
+JW_INLINE jw_real jw_energy_lugre(const jw_term *term, const jw_real *memory, jw_real L, jw_real b)
+{
+    return JW(0.5) * b * term->number[1] * jw_positive(term->number[0] + L) * memory[0] * memory[0];
+}
+
+/* The same functions for the law of a term. */
+#define JW_SLIP_CASE(law, role, columns, remembers) \
+    case JW_TERM_##law: return JW_SLIP_CALL(law);
+JW_INLINE jw_real jw_slip_step(const jw_term *term, jw_real speed, jw_real move, jw_real b, jw_real *memory, jw_real *H)
+{
+#define JW_SLIP_CALL(law) jw_step_##law(term, speed, move, b, memory, H)
+    switch (term->kind) { JW_SLIP_LIST(JW_SLIP_CASE) }
+#undef JW_SLIP_CALL
+    return *H = JW(0.0);
+}
+JW_INLINE jw_path_mean jw_slip_along(const jw_term *term, const jw_real *memory, jw_real L, jw_real h, jw_real b,
+                                     jw_real per_b, jw_real move)
+{
+#define JW_SLIP_CALL(law) jw_along_##law(term, memory, L, h, b, per_b, move)
+    switch (term->kind) { JW_SLIP_LIST(JW_SLIP_CASE) }
+#undef JW_SLIP_CALL
+    return (jw_path_mean){JW(0.0), JW(0.0)};
+}
+JW_INLINE jw_range jw_slip_range(const jw_term *term, const jw_real *memory, jw_real L, jw_real h)
+{
+#define JW_SLIP_CALL(law) jw_range_##law(term, memory, L, h)
+    switch (term->kind) { JW_SLIP_LIST(JW_SLIP_CASE) }
+#undef JW_SLIP_CALL
+    return (jw_range){JW(0.0), JW(0.0)};
+}
+JW_INLINE jw_real jw_slip_energy(const jw_term *term, const jw_real *memory, jw_real L, jw_real b)
+{
+#define JW_SLIP_CALL(law) jw_energy_##law(term, memory, L, b)
+    switch (term->kind) { JW_SLIP_LIST(JW_SLIP_CASE) }
+#undef JW_SLIP_CALL
+    return JW(0.0);
+}
+#undef JW_SLIP_CASE
+
+/* A term with memory at a sample: its memory takes the way from the last position, and H becomes the direction of its driver. */
+#define JW_SLIP_LAW(law, role, columns, remembers)                                                              \
+    static inline jw_part jw_term_##law(const jw_term *term, jw_input *in, jw_real *memory)                     \
+    {                                                                                                           \
+        jw_real position = in->path[term->driver], *last = &memory[remembers], H;                               \
+        jw_real b = jw_term_backlash(term, position);                                                           \
+        jw_real torque = jw_step_##law(term, in->speed, position - *last, b, memory, &H);                       \
+        *last = position;                                                                                       \
+        in->direction[term->driver] = H;                                                                        \
+        return (jw_part){.level = JW(1.0), .direction = torque};                                                \
+    }
+JW_SLIP_LIST(JW_SLIP_LAW)
+#undef JW_SLIP_LAW
 
 /* -- all laws -- */
 

@@ -192,9 +192,19 @@ class DigitalRobot:
         transmission = self.robot.transmission
         return None if transmission is None else np.ascontiguousarray(transmission.matrix)
 
+    def terms(self, step: float) -> Array:
+        """Return the friction terms of all joints for the native side, for an integration step (s)."""
+        if step not in self._terms:
+            self._terms[step] = np.array([x for joint in self.joints for x in joint.law.packed(step)])
+        return self._terms[step]
+
+    @cached_property
+    def _terms(self) -> dict[float, Array]:
+        return {}
+
     @cached_property
     def elements(self) -> int:
-        """Slip elements per joint in the state."""
+        """Numbers that the friction of a joint remembers, in the state: deformations of slip elements, rad."""
         return max(len(joint.friction.slip.limits) for joint in self.joints)
 
     @cached_property

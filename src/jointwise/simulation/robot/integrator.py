@@ -205,7 +205,8 @@ def _advance(
     joints, backlash = digital.packed
     values = digital.checked(state).values.copy()
     failed = kernel().simulate(
-        digital.chain, joints, backlash, digital.robot.tool_translation, values, digital.elements, control, wrench,
+        digital.chain, joints, digital.terms(1.0 / (rate * steps)), backlash, digital.robot.tool_translation,
+        values, digital.elements, control, wrench,
         1.0 / rate, periods, steps, locked, out, None if feedback is None else feedback.counts(state.dof),
         digital.coupling,
     )  # fmt: skip

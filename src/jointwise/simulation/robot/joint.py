@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from jointwise.errors import ModelError, check_finite, check_range, nearest
 from jointwise.model.joint_friction import COULOMB_LIMIT, Friction, Slip, Stribeck, ThermalFriction
 from jointwise.model.periodic_table import TURN, PeriodicTable
 from jointwise.model.spring import Cubic, Rigid, Segments
+from jointwise.model.terms import JointLaw
 from jointwise.spatial import Array
 
 MOST_HARMONICS = 8
@@ -217,6 +219,11 @@ class JointPlant:
         check_range("joint", 0.0, damping=self.damping)
         check_range("joint", 0.0, above=True, gear_ratio=self.gear_ratio)
         check_gear(self.kinematic_error, self.lost_motion, self.backlash)
+
+    @cached_property
+    def law(self) -> JointLaw:
+        """Friction as terms, which the integrator runs."""
+        return self.friction.law(self.backlash)
 
     @property
     def is_rigid(self) -> bool:

@@ -40,7 +40,6 @@ def _row(joint: JointPlant, complete: bool) -> Array:
             [joint.inertia, 0.0 if joint.is_rigid else 1.0],
             [joint.inertia / joint.gear_ratio if complete and not joint.is_rigid else 0.0],
             _gear(joint),
-            joint.friction.packed(),
             [motor.gain, motor.limit, motor.lag, motor.resistance, motor.inductance],
             [heat.capacity, heat.conductance, heat.ambient],
         ]

@@ -35,7 +35,7 @@ def largest_step(robot: Robot, joints: tuple[JointPlant, ...], payload: Payload 
     The poses lie within the limits of the joints (`pose_range`). Springs are taken as stiff as under the full effort
     limit, which is the margin for the poses that are not tested. Joints too fast for `SMALLEST_STEP` are rejected.
     """
-    longest = FRICTION_STEP if any(joint.friction.is_dry for joint in joints) else LARGEST_STEP
+    longest = FRICTION_STEP if any(joint.law.is_dry for joint in joints) else LARGEST_STEP
     if all(joint.is_rigid for joint in joints):
         return longest
     systems = linearised(robot, joints, payload)

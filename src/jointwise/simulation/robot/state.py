@@ -23,7 +23,7 @@ class State:
     one control period ago, for controllers that take differences.
 
     Attributes:
-        values: Flat array of the native side: the `ROWS`, the deformations of the slip elements, and the external
+        values: Flat array of the native side: the `ROWS`, the memory of friction, and the external
             energy (J).
         dof: Number of joints.
         time: Time, s.
@@ -95,7 +95,7 @@ class State:
 
     @property
     def deformation(self) -> Array:
-        """Deformations δ_i of the slip elements, rad, (joints, elements)."""
+        """What friction remembers, (joints, numbers): deformations δ_i of the slip elements, rad."""
         return self.values[len(ROWS) * self.dof : -1].reshape(self.dof, -1)
 
     def with_rows(self, time: float | None = None, **rows: object) -> State:
