@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from jointwise.estimation.cross_validation import Choice, Score, cross_validate
+from jointwise.estimation.cross_validation import Choice, Score, cross_validate, exceeds
 from jointwise.estimation.dictionary import Dictionary, Menu, drivers_of, load_dictionary, plain_dictionary
 from jointwise.estimation.fit import fit_structure
 from jointwise.estimation.least_squares import quick_weighted_fit
@@ -253,12 +253,19 @@ def select_scales(regression: Regression, gains: Array, structure: Structure) ->
         problem = regression.quick_problem([terms] * joints).scaled(gains)
         sigma = quick_weighted_fit(problem)[1] if sigma is None else sigma
         scores.append(cross_validate(problem, sigma))
-    best = np.argmin([score.joints for score in scores], axis=0)
+    best = best_scales(scores)
     scales = tuple(SCALES[k] for k in best)
     sizes = [f"{1e3 * scale * structure.limits[-1]:g}" for scale in SCALES]
     alternatives = tuple((f"{size} mrad", score.mean) for size, score in zip(sizes, scores, strict=True))
     taken = ", ".join(sizes[k] for k in best) + " mrad"
     return replace(structure, scales=scales), Choice("scale of hysteresis, joint by joint", alternatives, taken)
+
+
+def best_scales(scores: Sequence[Score]) -> list[int]:
+    """Return the index of the best of `SCALES` for every joint; 1 unless another is better by a standard error."""
+    usual, errors = SCALES.index(1.0), np.log([score.errors for score in scores])
+    best = np.argmin([score.joints for score in scores], axis=0)
+    return [int(k) if exceeds(errors[usual, :, j] - errors[k, :, j]) else usual for j, k in enumerate(best)]
 
 
 QUESTION, EXPERIMENTS, AUTOMATIC = "friction of joint", "own experiments", "automatic"
