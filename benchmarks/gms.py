@@ -18,7 +18,7 @@ import argparse  # noqa: E402
 
 import numpy as np  # noqa: E402
 
-from jointwise.joint.hysteresis.identify import identify_hysteresis  # noqa: E402
+from jointwise.joint.hysteresis import identify_hysteresis  # noqa: E402
 from jointwise.joint.record import JointRecord  # noqa: E402
 from jointwise.model.terms import slip_elements, slip_state  # noqa: E402
 from jointwise.spatial import Array  # noqa: E402

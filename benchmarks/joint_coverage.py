@@ -18,7 +18,7 @@ import numpy as np
 import jointwise
 from jointwise.joint import Part, joint_record
 from jointwise.joint.friction import identify_friction
-from jointwise.joint.hysteresis.identify import identify_hysteresis
+from jointwise.joint.hysteresis import identify_hysteresis
 from jointwise.joint.part import value_of
 
 RUNS = (("ur10e", 3, 2), ("ur5e", 3, 0), ("ur10e", 2, 1), ("ur10e", 1, 5), ("ur5e", 2, 4), ("ur5e", 1, 7))

@@ -34,8 +34,8 @@ from jointwise.data.read import read_log  # noqa: E402
 from jointwise.description.robot import Payload, Robot  # noqa: E402
 from jointwise.design import make_experiment  # noqa: E402
 from jointwise.errors import EstimationError  # noqa: E402
-from jointwise.joint.hysteresis.data import at_rest  # noqa: E402
-from jointwise.joint.hysteresis.identify import identify_hysteresis  # noqa: E402
+from jointwise.joint.hysteresis import identify_hysteresis  # noqa: E402
+from jointwise.joint.hysteresis_fit import at_rest  # noqa: E402
 from jointwise.joint.laws import FrictionLaw, JointMotion, friction_law  # noqa: E402
 from jointwise.joint.part import Part, nrmse_percent  # noqa: E402
 from jointwise.joint.record import JointRecord, joint_record  # noqa: E402

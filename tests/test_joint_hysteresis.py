@@ -16,13 +16,10 @@ from joint_runs import follow, log_of, run_experiment
 from jointwise.data.read import read_log
 from jointwise.design import make_experiment
 from jointwise.errors import EstimationError, ModelError
+from jointwise.joint import hysteresis_fit
 from jointwise.joint.calibration_terms import joint_terms
-from jointwise.joint.hysteresis import normal_equations
-from jointwise.joint.hysteresis.data import make_loops
-from jointwise.joint.hysteresis.identify import identify_hysteresis
-from jointwise.joint.hysteresis.methods import known_rise
-from jointwise.joint.hysteresis.normal_equations import best_choices, gains, slip_grams
-from jointwise.joint.hysteresis.result import _searched
+from jointwise.joint.hysteresis import _searched, identify_hysteresis, known_rise
+from jointwise.joint.hysteresis_fit import best_choices, gains, make_loops, slip_grams
 from jointwise.joint.identification import HysteresisOptions, identify
 from jointwise.joint.laws import (
     METHODS,
@@ -111,7 +108,7 @@ def test_native_normal_equations_equal_those_of_numpy(free: tuple[str, ...], mon
     loops = make_loops(record, np.array([1.0, 1.5, 0.8]), np.zeros_like(x))
     law = FrictionLaw("nlr", LIMITS, FORCES, growth=1e-4, extra=0.2, exponent=0.8)
     compiled = slip_grams(loops, law, free)
-    monkeypatch.setattr(normal_equations, "native", lambda: None)
+    monkeypatch.setattr(hysteresis_fit, "native", lambda: None)
     np.testing.assert_allclose(compiled, slip_grams(loops, law, free), rtol=1e-9, atol=1e-9)
 
 

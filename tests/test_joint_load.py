@@ -17,8 +17,8 @@ from jointwise.design import make_experiment
 from jointwise.errors import EstimationError
 from jointwise.joint.calibration_terms import joint_terms
 from jointwise.joint.friction import identify_friction
-from jointwise.joint.hysteresis.data import make_loops
-from jointwise.joint.hysteresis.methods import candidate_growths
+from jointwise.joint.hysteresis import candidate_growths
+from jointwise.joint.hysteresis_fit import make_loops
 from jointwise.joint.laws import friction_map, load_law_of, map_surfaces
 from jointwise.joint.load import identify_load
 from jointwise.joint.model import JointModel

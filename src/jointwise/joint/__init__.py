@@ -8,11 +8,12 @@ function returns a `Part`; a `JointModel` collects the parts and is saved in a j
     save_joint(model, "joint2.json")
 
 `record` prepares the signals, `checks` refuses records, and `windows` finds samples in motion and runs at constant
-speed. Friction over speed, load and temperature are laws that `engine` fits to rows of a record: each file states its
-rows, its laws, and what it reports. Hysteresis, stiffness, transmission and motor have a search of their own.
+speed. A phenomenon is one file: what it uses of a record, the laws it fits, and what it reports. Friction over speed,
+load and temperature are laws that `engine` fits to rows; stiffness, transmission, hysteresis (its least squares are in
+`hysteresis_fit`) and motor have a search of their own, `drives` holds what concerns all joints at once.
 `part.identified_part` makes every part; models are selected by `simplest_candidate` on held-out data; standard errors
-come from `estimation.jackknife`. `laws` holds the identified friction laws and their combination, which
-`calibration_terms` turns into the terms of a calibration.
+come from `estimation.jackknife`. Identified laws are in `laws` (friction) and `gear`; `calibration_terms` turns them
+into the terms of a calibration.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
         inertias_from_targets,
     )
     from jointwise.joint.friction import identify_friction
-    from jointwise.joint.hysteresis.identify import identify_hysteresis
+    from jointwise.joint.hysteresis import identify_hysteresis
     from jointwise.joint.identification import (
         HysteresisOptions,
         JointIdentification,
