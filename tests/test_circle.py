@@ -19,11 +19,10 @@ from jointwise.joint.gear import backlash_table
 from jointwise.joint.motor import identify_current_loop
 from jointwise.joint.stiffness import PolynomialSpring, find_damping, fit_spring, stiffness_rows
 from jointwise.report.data import ReportData, collect
-from jointwise.report.friction_curves import friction_curve
 from jointwise.report.joint import render_joints
 from jointwise.report.joint_text import finding
-from jointwise.report.sections.residuals import residual_trends
 from jointwise.result import Calibration, validate
+from jointwise.result.diagnostics import ResidualTrend, friction_curve, residual_trends
 from jointwise.simulation.robot import PHENOMENA, Thermal, default_joints
 
 ROBOT = jointwise.load_robot("ur5e")
@@ -168,14 +167,15 @@ def test_asymmetry_alone_is_an_offset_between_the_directions() -> None:
     assert high - low < 1.2  # the offset is not 1 Nm in the other direction
 
 
+def trends(*active: str) -> dict[str, ResidualTrend]:
+    item = report_data(*active).held_out[0]
+    return {each.quantity: each for each in residual_trends(calibrated(*active), item.log, item.predicted, 0)}
+
+
 @pytest.mark.thorough
 def test_temperature_alone_is_seen_in_what_is_left() -> None:
     on = ("coulomb", "viscous", "temperature", "thermal")
-    found = {trend.quantity: trend for trend in residual_trends(calibrated(*on), report_data(*on).held_out[0], 0)}
-    plain = ("coulomb", "viscous", "thermal")
-    reference = {
-        trend.quantity: trend for trend in residual_trends(calibrated(*plain), report_data(*plain).held_out[0], 0)
-    }
+    found, reference = (trends(*active) for active in (on, ("coulomb", "viscous", "thermal")))
     assert found["temperature"].share > 0.05
     assert found["temperature"].share > 2.0 * reference["temperature"].share
 

@@ -33,11 +33,11 @@ from jointwise.report import write_report
 from jointwise.report.calibration import SECTIONS
 from jointwise.report.data import collect
 from jointwise.report.figure import downsample, safe_json
-from jointwise.report.friction_curves import friction_curve, friction_samples, hysteresis_loops, steady_columns
 from jointwise.report.page import Html, element, environment, markup, table
 from jointwise.report.sections.reproduce import default_command, python_lines
 from jointwise.report.sections.verdict import Assessment, assess, joint_grade
 from jointwise.result import Calibration, save_model, validate
+from jointwise.result.diagnostics import friction_curve, friction_samples, hysteresis_loops, steady_columns
 from jointwise.result.metrics import Pooled
 from report_numbers import numbers
 from synthetic import synthetic_log

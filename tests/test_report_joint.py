@@ -15,7 +15,7 @@ from jointwise.joint.part import Part, TriedModel, value_of
 from jointwise.joint.phenomenon import PHENOMENA
 from jointwise.report.joint import curve_figure, measured_areas, render_joints, surface_figure
 from jointwise.report.joint_text import MEANINGS, finding, fit_grade, meaning
-from jointwise.report.sections.residuals import smooth_share
+from jointwise.result.diagnostics import smooth_share
 from report_numbers import numbers
 
 RNG = np.random.default_rng(1)

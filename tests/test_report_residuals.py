@@ -13,8 +13,9 @@ from jointwise.data.log import Log
 from jointwise.estimation.structure import Structure
 from jointwise.options import Options
 from jointwise.report.data import collect
-from jointwise.report.sections.residuals import NOTEWORTHY, ResidualTrend, residual_trends, residuals_section
+from jointwise.report.sections.residuals import NOTEWORTHY, residuals_section
 from jointwise.result import Calibration
+from jointwise.result.diagnostics import ResidualTrend, residual_trends
 from jointwise.spatial import Array
 from synthetic import synthetic_log
 
@@ -40,7 +41,7 @@ def other() -> Log:
 
 def found(calibration: Calibration, log: Log) -> dict[str, ResidualTrend]:
     item = collect(calibration, [], [log]).logs[0]
-    return {trend.quantity: trend for trend in residual_trends(calibration, item, 0)}
+    return {trend.quantity: trend for trend in residual_trends(calibration, item.log, item.predicted, 0)}
 
 
 def with_pattern(log: Log, pattern: Array) -> Log:

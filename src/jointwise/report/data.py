@@ -11,8 +11,8 @@ from typing import Literal
 from jointwise.data.log import Log
 from jointwise.data.quality import DataQuality, check_quality
 from jointwise.description.robot import Robot
-from jointwise.report.friction_curves import FrictionSamples, friction_samples
 from jointwise.result.calibration import Calibration
+from jointwise.result.diagnostics import FrictionSamples, friction_samples
 from jointwise.result.metrics import Validation
 from jointwise.result.validation import validate
 from jointwise.spatial import Array

@@ -20,7 +20,7 @@ from jointwise.joint.phenomenon import PHENOMENA
 from jointwise.report.figure import MEASURED, PREDICTED, RESIDUAL, Figure, Trace, axis, band, line, packed, scatter
 from jointwise.report.joint_text import covers_turn, finding, fit_grade, meaning, range_text, scaled
 from jointwise.report.page import Html, Section, fragment, render, robot_title, write_page
-from jointwise.report.sections.residuals import smooth_share
+from jointwise.result.diagnostics import smooth_share
 from jointwise.spatial import Array
 
 FILE = "joint.html"

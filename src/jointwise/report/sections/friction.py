@@ -6,8 +6,8 @@ import numpy as np
 
 from jointwise.report.data import ReportData
 from jointwise.report.figure import LOADED, LOOPS, UNLOADED, Figure, Trace, axis, band, line, packed, scatter
-from jointwise.report.friction_curves import FrictionCurve, friction_curve, hysteresis_loops
 from jointwise.report.page import Html, effort_unit, element, join, joint_title, length_unit, paragraph, tabs
+from jointwise.result.diagnostics import FrictionCurve, friction_curve, hysteresis_loops
 
 WIDEST = 3.0
 """Greatest range of a plot as a multiple of the greatest modelled friction, so that outliers do not set the scale."""

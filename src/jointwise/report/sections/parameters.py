@@ -11,9 +11,9 @@ from jointwise.estimation.physical import PhysicalParameters
 from jointwise.formatting import MISSING, number, superscript_unit
 from jointwise.model.terms import Hysteresis, Term
 from jointwise.report.data import ReportData
-from jointwise.report.friction_curves import term_slices
 from jointwise.report.page import Html, badge, details, element, join, joint_title, paragraph, table, tabs
 from jointwise.result.calibration import Calibration
+from jointwise.result.diagnostics import term_slices
 
 STATUS = {
     "determined": ("significant", "good"),
