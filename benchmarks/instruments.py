@@ -18,6 +18,7 @@ import argparse  # noqa: E402
 import numpy as np  # noqa: E402
 
 import jointwise as jw  # noqa: E402
+from jointwise.call_settings import Method  # noqa: E402
 from jointwise.estimation.structure import Structure  # noqa: E402
 from jointwise.options import Options  # noqa: E402
 from jointwise.spatial import Array  # noqa: E402
@@ -26,7 +27,7 @@ COUNTS = 2000
 ABSENT = ("backlash", "kinematic_error", "lost_motion", "hysteresis", "load", "stribeck", "temperature", "asymmetry")
 
 
-def errors(robot: str, seed: int, method: str, cutoff: float) -> tuple[Array, Array]:
+def errors(robot: str, seed: int, method: Method, cutoff: float) -> tuple[Array, Array]:
     """Return the errors of all base parameters, and which 95 % confidence intervals contain the truth."""
     made = jw.simulate(
         robot,
@@ -55,8 +56,9 @@ def errors(robot: str, seed: int, method: str, cutoff: float) -> tuple[Array, Ar
 
 def compare(robot: str, seeds: int, cutoff: float) -> dict[str, tuple[float, float]]:
     """Return the largest bias and the coverage of each method."""
-    result = {}
-    for method in ("wls", "iv"):
+    result: dict[str, tuple[float, float]] = {}
+    methods: tuple[Method, ...] = ("wls", "iv")
+    for method in methods:
         rows = [errors(robot, seed, method, cutoff) for seed in range(seeds)]
         bias = np.abs(np.mean([row[0] for row in rows], axis=0))
         result[method] = float(bias.max()), float(np.mean([row[1] for row in rows]))

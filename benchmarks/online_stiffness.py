@@ -31,10 +31,10 @@ import numpy as np  # noqa: E402
 import jointwise as jw  # noqa: E402
 from digital_joint import RATE, log_of  # noqa: E402
 from joint_runs import FREQUENCY, joint_log  # noqa: E402
+from jointwise.call_settings import Variant  # noqa: E402
 from jointwise.control.controller import AffineControl  # noqa: E402
 from jointwise.data.log import Log  # noqa: E402
 from jointwise.design import make_experiment  # noqa: E402
-from jointwise.estimation.recursive import Variant  # noqa: E402
 from jointwise.joint import JointModel, identify, joint_record, load_joint, save_joint  # noqa: E402
 from jointwise.joint.part import nrmse_percent  # noqa: E402
 from jointwise.joint.record import LinkLoad  # noqa: E402

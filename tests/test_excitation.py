@@ -151,19 +151,19 @@ def test_the_condition_number_is_that_of_the_regressor_of_base_parameters() -> N
 
 @pytest.fixture(scope="module")
 def ur5e() -> Excitation:
-    return optimize_excitation(jw.load_robot("ur5e"), ExcitationOptions(12.0, seed=1, harmonics=5, starts=1))
+    return optimize_excitation(jw.load_robot("ur5e"), ExcitationOptions(duration=12.0, seed=1, harmonics=5, starts=1))
 
 
 @pytest.fixture(scope="module")
 def panda() -> Excitation:
     return optimize_excitation(
-        jw.load_robot("panda"), ExcitationOptions(12.0, seed=2, harmonics=4, starts=1, goal="bodies")
+        jw.load_robot("panda"), ExcitationOptions(duration=12.0, seed=2, harmonics=4, starts=1, goal="bodies")
     )
 
 
 @pytest.fixture(scope="module")
 def spline() -> Excitation:
-    options = ExcitationOptions(8.0, seed=1, starts=1, basis="bspline", criterion="a")
+    options = ExcitationOptions(duration=8.0, seed=1, starts=1, basis="bspline", criterion="a")
     return optimize_excitation(jw.load_robot("ur10e"), options)
 
 
@@ -228,7 +228,7 @@ def test_the_program_of_a_spline_commands_it(spline: Excitation, tmp_path: Path)
 
 def test_an_interrupted_search_is_resumed_and_gives_the_same_motion(tmp_path: Path) -> None:
     robot = jw.load_robot("planar2")
-    options = ExcitationOptions(8.0, harmonics=3, starts=2, clearance=None)
+    options = ExcitationOptions(duration=8.0, harmonics=3, starts=2, clearance=None)
     whole = optimize_excitation(robot, options)
     state = tmp_path / "state.json"
 
@@ -247,7 +247,7 @@ def test_an_interrupted_search_is_resumed_and_gives_the_same_motion(tmp_path: Pa
 
 @pytest.mark.thorough
 def test_the_two_best_starts_are_refined_and_the_better_motion_is_kept() -> None:
-    robot, options = jw.load_robot("planar2"), ExcitationOptions(8.0, harmonics=3, clearance=None)
+    robot, options = jw.load_robot("planar2"), ExcitationOptions(duration=8.0, harmonics=3, clearance=None)
     limits = excitation_limits(robot, 0.6, Clearance(Body(robot), -np.inf))
     search = Search(_information_model(robot, limits, options), limits, FourierBasis(8.0, 3), 0.6, seed=3)
     refined: list[Any] = []
@@ -268,7 +268,7 @@ def test_the_two_best_starts_are_refined_and_the_better_motion_is_kept() -> None
 
 def test_goals_count_their_parameters() -> None:
     robot = jw.load_robot("planar2")
-    options = ExcitationOptions(8.0, harmonics=3, starts=1, clearance=None)
+    options = ExcitationOptions(duration=8.0, harmonics=3, starts=1, clearance=None)
     goals: tuple[Goal, ...] = ("bodies", "friction", "payload")
     errors = {goal: optimize_excitation(robot, replace(options, goal=goal)) for goal in goals}
     bodies = errors["bodies"].model.bodies
@@ -281,7 +281,7 @@ def test_goals_count_their_parameters() -> None:
 
 def test_the_recording_of_an_excitation_is_compared_with_its_prediction(tmp_path: Path, capsys: Any) -> None:
     folder, log, model = tmp_path / "excitation", tmp_path / "log.parquet", tmp_path / "model.json"
-    found = excite("planar2", folder, ExcitationOptions(8.0, clearance=None))
+    found = excite("planar2", folder, ExcitationOptions(duration=8.0, clearance=None))
     assert not (folder / "state.json").exists()
     plain = jw.PlantOptions(without=("all",))
     result = jw.simulate("planar2", found.motion, plant=plain, sensors=jw.Sensors(colored=False, speed_noise=None))
@@ -324,7 +324,7 @@ def expect_a_corrected_prediction(calibration: jw.Calibration, folder: Path, tmp
     """Expect that the prediction for the same motion becomes the standard errors of the calibration."""
     noise, inflation = learned_noise(calibration, folder)
     compared = compare_with_prediction(calibration, folder)
-    options = ExcitationOptions(8.0, clearance=None, noise=noise, inflation=inflation)
+    options = ExcitationOptions(duration=8.0, clearance=None, noise=noise, inflation=inflation)
     again = excite("planar2", tmp_path / "again", options)
     realised = compare_with_prediction(calibration, tmp_path / "again")
     np.testing.assert_allclose(realised.predicted, compared.realised, rtol=1e-6)
@@ -348,7 +348,7 @@ def narrowed(robot: Robot, **limits: float | None) -> Robot:
         ({"velocity": None}, {}, "lacks velocity of joint 2: state lower, upper"),
         ({"lower": 0.1, "upper": 0.1}, {}, "position limits of joint 2 .* permit no excitation"),
         ({}, {"duration": 2.0}, "at least 5 s. Got 2 s"),
-        ({}, {"duration": 1e300}, "duration must be at most 600 s"),
+        ({}, {"duration": 1e3}, "duration must be at most 600 s"),
         ({}, {"duration": 90.0, "basis": "bspline"}, "duration must be at most 60 s with the basis bspline"),
         ({}, {"basis": "wavelet"}, "basis must be fourier or bspline. Got 'wavelet'"),
         ({}, {"criterion": "e"}, "criterion must be d or a. Got 'e'"),
@@ -358,10 +358,10 @@ def narrowed(robot: Robot, **limits: float | None) -> Robot:
         ({}, {"noise": (0.1, 0.2, 0.1, -1.0, 0.1, 0.1)}, "noise of joint 4 must be a positive number"),
         ({}, {"goal": "fun"}, "goal must be all, bodies, friction or payload. Got 'fun'"),
         ({}, {"clearance": 3.0}, "upright pose, where an excitation begins, must stay 3 m above"),
-        ({}, {"speed": 1.5}, "speed must be a share"),
+        ({}, {"speed": 1.5}, "speed must be a number from 0 to 1. Got 1.5"),
         ({}, {"speed": 1e-4}, "the limits permit no excitation: motions at 0.01 % of the speed limits"),
         ({}, {"acceleration": 1e-4, "duration": 5.0, "starts": 1}, "permit no excitation in 5 s.* larger acceleration"),
-        ({}, {"acceleration": -1.0}, "acceleration must be a positive number"),
+        ({}, {"acceleration": -1.0}, "acceleration must be a number above 0"),
         ({}, {"reference": {"mass": 1.0}}, "reference must have parameters of robot 'ur5e'"),
     ],
 )

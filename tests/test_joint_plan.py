@@ -19,7 +19,6 @@ import jointwise
 from cli_runs import settings_for
 from jointwise.cli import main
 from jointwise.design import APART, EXPERIMENTS, Body, Piecewise, make_experiment
-from jointwise.design.clearance import CLEARANCE
 from jointwise.design.fourier import FadedSeries
 from jointwise.design.limits import motion_limits
 from jointwise.design.plan import PURPOSES, Plan, PlannedExperiment, make_plan
@@ -397,12 +396,6 @@ def test_the_command_reports_what_it_does_not_plan(tmp_path: Path) -> None:
     _, out = command(*words, str(tmp_path / "b"), "--no-clearance")
     assert "the mounting plane and the cell are not" in out
     assert (tmp_path / "b" / "1-stiffness.script").is_file() and not (tmp_path / "a" / "1-stiffness.script").exists()
-
-
-def test_the_command_keeps_the_clearance_of_the_library() -> None:
-    from jointwise.cli import inputs
-
-    assert inputs.CLEARANCE == CLEARANCE  # stated in its help, which loads no library
 
 
 def test_the_command_takes_a_tool(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ FOUNDATIONS: list[set[str]] = [
     {"errors", "_native"},
     {"atomic", "backend", "finding", "formatting", "interrupts", "lazy", "toml"},
     {"arguments", "document", "settings"},
-    {"spatial"},
+    {"call_settings", "spatial"},
     {"motion"},
 ]
 """Small modules without knowledge of robots."""

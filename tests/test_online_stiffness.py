@@ -334,7 +334,7 @@ def test_the_command_prints_status_and_numbers(tmp_path: Path) -> None:
     heavy = done("joint", "online-stiffness", worn, *common, "--payload", 5)  # it carries none
     assert "stiffness while working: unknown" in heavy and "gears never become stiffer" in heavy
     variant = run_command("joint", "online-stiffness", worn, *common, "--variant", "directionl")
-    assert variant.code == 2 and "--variant must be one of plain, " in variant.err
+    assert variant.code == 2 and "--variant: must be plain, " in variant.err
     wrong = ("--watch", 20, "--worn", 10)
     usage = run_command("joint", "online-stiffness", worn, *common, *wrong)
     assert usage.code == 2 and "0 < watch < worn" in usage.err

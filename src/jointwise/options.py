@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from jointwise.arguments import checked, checked_fields
+from jointwise.call_settings import Fit
 from jointwise.data.log import Log
 from jointwise.description.files import as_robot
 from jointwise.description.robot import Robot
 from jointwise.errors import DataError, JointwiseError, ModelError
-from jointwise.estimation.semidefinite import PriorKind
 from jointwise.estimation.structure import JointTerms, Structure
 from jointwise.model.terms import Hysteresis
+from jointwise.settings import check
 
 if TYPE_CHECKING:
     from jointwise.joint.model import JointModel
@@ -33,7 +34,7 @@ RELAXATION = 3.0
 
 @checked_fields
 @dataclass(frozen=True)
-class Options:
+class Options(Fit):
     """Options of a calibration; None selects a value from the data.
 
     Attributes:
@@ -62,20 +63,17 @@ class Options:
     output: Literal["current", "torque"] | None = None
     structure: Structure = field(default_factory=Structure)
     free: tuple[str, ...] = AUTOMATIC
-    position_cutoff: float | None = None
-    lag: float | None = None
-    parallel_cutoff: float | None = None
-    decimation: int | None = None
     rate: float | None = None
-    gains: Sequence[float] | None = None
     gain_source: str = "given"
     rotors: bool = True
-    method: str = "wls"
     load_basis: str = "model"
     scaled: bool = False
     joints: Mapping[int, JointTerms] = field(default_factory=dict)
-    body_prior: PriorKind = "entropic"
     essential: float | None = None
+
+    def __post_init__(self) -> None:
+        """Reject values out of range."""
+        check(self)
 
     def with_joints(
         self,
@@ -102,7 +100,7 @@ class Options:
             return replace(self, joints=joints)
         described = gains == [joint.motor.joint_gain for joint in robot.joints]  # none of the files was used
         source = f"description of {robot.name}" if described else "joint files, else the description"
-        return replace(self, joints=joints, gains=gains, gain_source=source)
+        return replace(self, joints=joints, gains=tuple(gains), gain_source=source)
 
 
 def _identified_gains(models: Sequence[JointModel], robot: Robot, accept_implausible: bool) -> list[float] | None:

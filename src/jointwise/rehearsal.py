@@ -12,6 +12,7 @@ from typing import Any
 from jointwise.arguments import checked
 from jointwise.atomic import make_directory
 from jointwise.calibration import calibrate
+from jointwise.call_settings import RehearsalSettings
 from jointwise.data import read_log
 from jointwise.description.files import as_robot
 from jointwise.description.robot import Robot
@@ -66,9 +67,9 @@ def rehearse(
     robot: Robot | str | Path = "ur5e",
     output: str | Path = "rehearsal",
     *,
-    duration: float = 30.0,
-    seed: int = 0,
-    optimize: bool = False,
+    duration: float = RehearsalSettings.duration,
+    seed: int = RehearsalSettings.seed,
+    optimize: bool = RehearsalSettings.optimize,
     progress: Callable[[str, float | None], None] | None = None,
 ) -> Rehearsal:
     """Record two motions of the virtual UR, calibrate on the first one and validate on the second one.

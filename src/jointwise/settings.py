@@ -107,7 +107,7 @@ class Option:
 
 def option(default: Any = MISSING, help: str = "", *names: str, **more: Any) -> Any:  # noqa: A002 - its name
     """Return a field of settings, required without a default; `more` are attributes of `Option`."""
-    return field(default=default, metadata={"option": Option(help, names, **more)}, kw_only=True)
+    return field(default=default, metadata={"option": Option(help, names, **more)})
 
 
 @dataclass(frozen=True)
@@ -189,8 +189,8 @@ def _setting(each: dataclasses.Field[Any], owner: type) -> Setting:
     return Setting(each.name, kinds[0], optional or choice.parse is not None, each.default, choice)
 
 
-def converted(value: Any, hint: Any) -> Any:
-    """Return a value as a type of settings: text becomes a number where one is needed.
+def converted(value: Any, hint: Any, *, strict: bool = False) -> Any:
+    """Return a value as a type of settings: text becomes a number where one is needed, unless `strict`.
 
     Raises:
         ValueError: It cannot be, or is out of range: "must be a number from 0 to 1. Got 'x' instead."
@@ -199,7 +199,9 @@ def converted(value: Any, hint: Any) -> Any:
     import msgspec
 
     try:
-        result = msgspec.convert(_numbers(value, hint), hint, strict=False)
+        result = msgspec.convert(
+            value if strict and isinstance(value, str) else _numbers(value, hint), hint, strict=strict
+        )
     except (msgspec.ValidationError, ValueError, OverflowError):
         result = MISSING
     if result is MISSING or not _in_range(result, hint):
@@ -212,7 +214,8 @@ def _shown(value: Any) -> str:
 
 
 def _numbers(value: Any, hint: Any) -> Any:
-    """Return a value with texts and scalars of NumPy as plain numbers where the hint is a number."""
+    """Return a value with texts, scalars and arrays of NumPy as plain numbers where the hint is a number."""
+    value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, list | tuple):
         kinds = get_args(hint) if get_origin(hint) is tuple else (hint,)
         return [_numbers(item, kinds[min(k, len(kinds) - 1)] if ... not in kinds else kinds[0])
@@ -222,7 +225,7 @@ def _numbers(value: Any, hint: Any) -> Any:
         raise ValueError
     if isinstance(value, str) and plain in (int, float):
         return plain(value)
-    return value.item() if hasattr(value, "item") and getattr(value, "ndim", 0) == 0 else value
+    return value
 
 
 def _plain(hint: Any) -> Any:
@@ -264,6 +267,23 @@ def build(cls: type[S], stated: Mapping[str, Any], label: Callable[[Setting], st
                 hint = close if "Did you mean" in close else ""
                 raise ModelError(f"{label(each)}{problem}{hint}") from None
     return cls(**values)
+
+
+def check(settings: Any) -> None:
+    """Reject the fields of settings that a call states and that are not what they must be; no text becomes a number."""
+    for each in settings_of(type(settings)):
+        value = getattr(settings, each.name)
+        if each.option.parse is not None or (value is None and each.optional):
+            continue
+        try:
+            converted(value, each.type, strict=True)
+        except ValueError as problem:
+            raise ModelError(f"{each.name} {problem}") from None
+
+
+def stated(cls: type, settings: Any) -> dict[str, Any]:
+    """Return the settings of a class by name, with the values of an object that has them."""
+    return {each.name: getattr(settings, each.name) for each in settings_of(cls)}
 
 
 def from_toml(cls: type, text: str) -> dict[str, Any]:

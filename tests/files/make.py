@@ -142,7 +142,7 @@ def power(path: Path) -> None:
 
 def excitation(path: Path) -> None:
     """An optimal excitation of 5 s, without its page."""
-    jw.excite("planar2", path, jw.design.ExcitationOptions(5.0, seed=3))
+    jw.excite("planar2", path, jw.design.ExcitationOptions(duration=5.0, seed=3))
     (path / "excitation.html").unlink()
 
 

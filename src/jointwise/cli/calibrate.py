@@ -9,20 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from jointwise.call_settings import SIGNALS, Fit
 from jointwise.cli.command import Common, UsageError
 from jointwise.cli.inputs import LogFormat, MaybeRobot, Mounted, Outputs, Temperature, of_log, payload_numbers
 from jointwise.cli.output import Progress, check_files, mounting_for, note, show
-from jointwise.settings import Count, Fraction, Gain, Hertz, NotNegative, Range, converted, option, settings_of
+from jointwise.settings import Count, Fraction, NotNegative, Range, converted, option, settings_of
 
 if TYPE_CHECKING:
     from jointwise.cli.calibration_run import Outcome
 
 RESULTS = "results"
 MODEL = "joint model (default: selected by cross-validation)"
-SIGNALS = "signals and estimation (default: selected from the data)"
 AURT = "options of AURT"
-Lag = Annotated[float, Range(-10.0, 10.0, "s")]
-"""As in a model file; that of a drive is some milliseconds."""
 Power = Annotated[float, Range(0.0, 10.0, above=True)]
 """Power of the speed."""
 Percent = Annotated[float, Range(0.0, 100.0, "%", above=True)]
@@ -108,12 +106,9 @@ class Friction:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Signals:
+class Signals(Fit):
     """What is known of the logs, their filters, the method of the fit and the bodies that it estimates."""
 
-    gains: tuple[Gain, ...] | None = option(
-        None, "drive gains in Nm/A, one value per joint", metavar="K", many="words", group=SIGNALS
-    )
     payload: tuple[tuple[str | None, tuple[float, ...]], ...] = option(
         (), "payload in the logs, with its centre of mass in m. It becomes part of the estimated parameters, and "
         "estimated drive gains take their scale from the described bodies including it. With LOG= it applies to one "
@@ -124,20 +119,6 @@ class Signals:
         (), "joint temperature of logs that do not contain it; can be repeated", metavar="[LOG=]DEGC", many="repeat",
         parse=of_log(temperature), group=SIGNALS,
     )  # fmt: skip
-    position_cutoff: Hertz | None = option(
-        None, "cut-off frequency of the low-pass filter of the positions", metavar="HZ", group=SIGNALS
-    )
-    parallel_cutoff: Hertz | None = option(
-        None, "cut-off frequency of a low-pass filter of regressor and output", metavar="HZ", standard="none",
-        group=SIGNALS,
-    )  # fmt: skip
-    lag: Lag | None = option(
-        None, "lag: the output at time t belongs to the motion at t + lag", metavar="S", group=SIGNALS
-    )
-    decimation: Count | None = option(None, "use every N-th sample", metavar="N", group=SIGNALS)
-    method: Literal["wls", "ols", "huber", "iv"] = option(
-        "wls", "weighted, ordinary or robust least squares, or instrumental variables from q_des1..", group=SIGNALS
-    )
     load_basis: Literal["model", "row-sum"] | None = option(
         None, "load torque from the model, or from the row sum of the regressor as in AURT", group=SIGNALS
     )
@@ -149,9 +130,6 @@ class Signals:
         group=SIGNALS,
     )  # fmt: skip
     no_physical: bool = option(False, "do not estimate physically consistent bodies", group=SIGNALS)
-    body_prior: Literal["entropic", "euclidean"] = option(
-        "entropic", "distance between consistent and described bodies", group=SIGNALS
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

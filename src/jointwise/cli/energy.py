@@ -6,12 +6,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from jointwise.call_settings import EnergySettings, MotorSheet
 from jointwise.cli.command import Command, Common, UsageError
 from jointwise.cli.inputs import Carried, Clear, LogFormat, Mounted, RobotFile, numbers
 from jointwise.cli.output import Progress, check_file, check_files, check_page, read_model, show
 from jointwise.errors import ModelError
 from jointwise.formatting import table
-from jointwise.settings import Number, Positive, Share, option
+from jointwise.settings import option, stated
 
 if TYPE_CHECKING:
     from jointwise.description import Robot
@@ -98,19 +99,16 @@ class Predict(LogFormat, Common):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sheet(Common):
+class Sheet(MotorSheet, Common):
     """The sheet, and what it does not state."""
 
     sheet: str = option(help="joint calibration sheet of a UR", argument=True)
     output: str | None = option(None, "write a power model of these motors", metavar="JSON")
     robot: str = option("ur5e", "name of the robot", metavar="NAME")
-    gear_ratio: Positive = option(101.0, "gear ratio", metavar="R")
-    standing: Number = option(0.0, "standing power", metavar="W")
-    conversion: Number = option(0.0, "loss of the drives per motor power", metavar="C")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Optimize(Carried, Clear, Mounted, Common):
+class Optimize(EnergySettings, Carried, Clear, Mounted, Common):
     """The model, the task and its limits."""
 
     power: str = option(help="power model (energy fit or energy sheet)", argument=True)
@@ -125,18 +123,6 @@ class Optimize(Carried, Clear, Mounted, Common):
         (), "waypoint, rad; can be repeated", metavar="Q1,Q2,..", parse=numbers, many="repeat"
     )
     motion: str | None = option(None, "planned motion, instead of start and goal", metavar="CSV")
-    duration: Positive | None = option(
-        None, "duration from rest to rest", metavar="S", one_of="times", standard="that of --motion"
-    )
-    longest: Positive | None = option(
-        None, "upper limit of the duration, which is optimised as well", metavar="S", one_of="times"
-    )
-    path: Literal["free", "fixed"] = option("free", "fixed: only the timing changes")
-    speed: Share = option(1.0, "fraction of the speed limits")
-    acceleration: Positive | None = option(
-        None, "acceleration limit of joints without one in the description, rad/s^2", metavar="A", standard="6"
-    )
-    power_limit: Positive | None = option(None, "limit of the power on the bus", metavar="W")
 
 
 def fit(settings: Fit) -> int:
@@ -211,13 +197,7 @@ def sheet(settings: Sheet) -> int:
     check_files([settings.sheet], {"--output": settings.output})
     motors = tuple(motor_data(joint, settings.gear_ratio) for joint in read_calibration_sheet(settings.sheet))
     if settings.output:
-        power_from_motors(
-            settings.robot,
-            motors,
-            standing=settings.standing,
-            conversion=settings.conversion,
-            gear_ratio=settings.gear_ratio,
-        ).save(settings.output)
+        power_from_motors(settings.robot, motors, **stated(MotorSheet, settings)).save(settings.output)
     names = ("resistance", "back_emf", "torque_constant", "coulomb", "viscous", "square")
     header = ["", *(f"{name} [{getattr(motors[0], name).unit}]" for name in names)]
     rows = [[f"joint {m.joint + 1}", *(_interval(getattr(m, name)) for name in names)] for m in motors]
@@ -240,11 +220,9 @@ def optimize(settings: Optimize) -> int:
     task = _task(settings, robot)
     with Progress(settings.silent) as progress:
         result = minimize_energy(
-            model, load_power_model(settings.power), settings.output, **task, duration=settings.duration,
-            longest=settings.longest, path=settings.path, payload=settings.load(),
-            mounting=settings.stated_mounting(), clearance=settings.clearance, tool=settings.shape(),
-            speed=settings.speed, acceleration=settings.acceleration, power_limit=settings.power_limit,
-            progress=progress,
+            model, load_power_model(settings.power), settings.output, **task, **stated(EnergySettings, settings),
+            payload=settings.load(), mounting=settings.stated_mounting(), clearance=settings.clearance,
+            tool=settings.shape(), progress=progress,
         )  # fmt: skip
     first = f"read {settings.output}/energy.html first; the cell is not checked"
     show(settings, result.to_dict, lambda: f"{result.summary()}\n{first}")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from jointwise.call_settings import ExcitationSettings
 from jointwise.cli.command import Common
 from jointwise.cli.inputs import Clear, OnTable, RobotFile
 from jointwise.cli.output import Progress, read_model, show
 from jointwise.errors import ModelError
-from jointwise.settings import Positive, Seconds, Share, Whole, option
+from jointwise.settings import option, stated
 
 if TYPE_CHECKING:
     from jointwise.description import Robot
@@ -29,22 +30,10 @@ resume it."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(RobotFile, Clear, OnTable, Common):
+class Settings(ExcitationSettings, RobotFile, Clear, OnTable, Common):
     """The robot, the goal, the limits and where the files go."""
 
     output: str = option(help="new directory for the files", metavar="DIR")
-    duration: Seconds = option(20.0, "duration from rest to rest", metavar="S")
-    speed: Share = option(0.6, "fraction of the speed limits")
-    seed: Whole = option(1, "seed of the random starts")
-    goal: Literal["all", "bodies", "friction", "payload"] = option(
-        "all", "parameters to determine: all, bodies, friction, or payload of a calibrated arm", "--for"
-    )
-    basis: Literal["fourier", "bspline"] = option("fourier", "fourier (series) or bspline (quintic, at most 60 s)")
-    criterion: Literal["d", "a"] = option("d", "d (volume of the confidence region) or a (mean squared standard error)")
-    acceleration: Positive | None = option(
-        None, "acceleration limit of joints without one in the description", metavar="A",
-        standard="6 rad/s^2 or 3 m/s^2",
-    )  # fmt: skip
     model: str | None = option(
         None, "calibrated model from which torques and residuals are predicted", metavar="FILE",
         standard="the description",
@@ -62,10 +51,12 @@ def run(settings: Settings) -> int:
 
     robot, mounting = settings.load_robot(), settings.stated_mounting() or "table"
     options = ExcitationOptions(
-        duration=settings.duration, speed=settings.speed, seed=settings.seed, goal=settings.goal,
-        basis=settings.basis, criterion=settings.criterion, mounting=mounting, clearance=settings.clearance,
-        tool=settings.shape(), acceleration=settings.acceleration, **_known(settings, robot),
-    )  # fmt: skip
+        **stated(ExcitationSettings, settings),
+        mounting=mounting,
+        clearance=settings.clearance,
+        tool=settings.shape(),
+        **_known(settings, robot),
+    )
     with Progress(settings.silent) as progress:
         result = excite(robot, settings.output, options, progress=progress)
     first = f"read {settings.output}/excitation.html first; the cell is not checked"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
+from jointwise.call_settings import ClearanceSettings
 from jointwise.settings import Metres, Number, Range, converted, option
 
 if TYPE_CHECKING:
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 
 COLDEST, HOTTEST = -273.15, 1000.0
 """Temperatures (degC) that a joint can have: from absolute zero to where gears melt."""
-CLEARANCE = 0.05
-"""Height (m) above the mounting plane that planned motions keep by default."""
 BAGS = "ROS 2 bags"
 
 Mass = Annotated[float, Range(0.0, 1e5, "kg")]
@@ -27,11 +26,6 @@ Temperature = Annotated[float, Range(COLDEST, HOTTEST, "degC")]
 def numbers(text: str) -> tuple[float, ...]:
     """Return numbers separated by commas."""
     return tuple(converted(word, Number) for word in text.split(","))
-
-
-def names(text: str) -> tuple[str, ...]:
-    """Return the names of a list `a,b`."""
-    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def payload_numbers(text: str) -> tuple[float, ...]:
@@ -241,13 +235,8 @@ class Tooled:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Clear(Tooled):
-    """The height above the mounting plane that planned motions keep, None without one."""
-
-    clearance: Metres | None = option(
-        CLEARANCE, "least height of the arm above the mounting plane", metavar="M", one_of="clearance",
-        off=("--no-clearance", "do not check the mounting plane, for an arm on a pedestal"),
-    )  # fmt: skip
+class Clear(ClearanceSettings, Tooled):
+    """What planned motions keep clear of."""
 
 
 @dataclass(frozen=True, kw_only=True)

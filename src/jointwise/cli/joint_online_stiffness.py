@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
+from jointwise.call_settings import StiffnessSettings
 from jointwise.cli.command import Common, UsageError
 from jointwise.cli.joint_logs import JointLogs, logs_of, with_joint
 from jointwise.cli.output import Progress, check_files, mounting_for, show
 from jointwise.errors import ModelError
 from jointwise.formatting import table
-from jointwise.settings import Number, option
+from jointwise.settings import option
 
 if TYPE_CHECKING:
     from jointwise.joint import JointModel
@@ -32,19 +33,11 @@ PERCENT = 100.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(JointLogs, Common):
+class Settings(StiffnessSettings, JointLogs, Common):
     """Logs, joint file, method and limits."""
 
     logs: tuple[str, ...] = option(help="logs with theta, q and i, in the order of time", metavar="LOG", argument=True)
     known: str = option(help="joint file with friction and stiffness of the joint", metavar="FILE")
-    side: Literal["motor", "link", "fused"] = option(
-        "fused", "torque from the motor, from the links, or both by inverse variance (fused)"
-    )
-    variant: Literal["plain", "exponential", "reset", "on-off", "directional", "directional-floor"] = option(
-        "directional-floor", "how old samples are forgotten", metavar="NAME"
-    )
-    watch: Number = option(7.5, "loss of stiffness that gives the status watch", metavar="PERCENT")
-    worn: Number = option(15.0, "loss of stiffness that gives the status worn", metavar="PERCENT")
 
 
 def run(settings: Settings) -> int:

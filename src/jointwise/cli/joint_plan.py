@@ -5,20 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
+from jointwise.call_settings import PlanSettings
 from jointwise.cli.command import Common
 from jointwise.cli.inputs import Clear, OnTable, RobotFile
 from jointwise.cli.joint_logs import with_joint
 from jointwise.cli.output import show
 from jointwise.formatting import table
-from jointwise.settings import Count, Kilograms, Range, option
+from jointwise.settings import Count, Kilograms, option
 
 if TYPE_CHECKING:
     from jointwise.design.plan import Plan, PlannedExperiment
 
-Rate = Annotated[float, Range(1.0, 1e4, "Hz")]
-"""Rate of a trajectory in Hz; no controller takes more, and the files grow with it."""
 
 EXAMPLES = """\
 examples:
@@ -41,7 +40,7 @@ def experiment_names(text: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(RobotFile, Clear, OnTable, Common):
+class Settings(PlanSettings, RobotFile, Clear, OnTable, Common):
     """The joint, the experiments and where the files go."""
 
     joint: Count = option(help="the joint under test, counted from 1", metavar="J")
@@ -50,7 +49,6 @@ class Settings(RobotFile, Clear, OnTable, Common):
         None, "stiffness, friction, load, temperature, transmission, motor", metavar="A,B", parse=experiment_names,
         standard="all",
     )  # fmt: skip
-    rate: Rate = option(125.0, "sampling rate of the trajectories", metavar="HZ")
     payload: Kilograms | None = option(None, "mass of the payload for the experiments that require one", metavar="KG")
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from jointwise.call_settings import MonitoringSettings
 from jointwise.cli.command import GENERAL, Common, UsageError
 from jointwise.cli.inputs import Carried, LogFormat, Outputs
 from jointwise.cli.output import Progress, check_file, check_files, check_page, note, read_model
@@ -39,7 +40,7 @@ FOUND = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(Carried, LogFormat, Outputs, Common):
+class Settings(MonitoringSettings, Carried, LogFormat, Outputs, Common):
     """The model, the logs and what is written."""
 
     json: bool = option(False, "print JSON lines", group=GENERAL)
@@ -49,7 +50,6 @@ class Settings(Carried, LogFormat, Outputs, Common):
         (), "joint files ('jointwise joint'): monitor their stiffness, with rotor positions (theta) and currents",
         metavar="FILE", many="extend",
     )  # fmt: skip
-    false_alarms: Positive = option(1.0, "accepted rate of false contacts per hour", metavar="N")
     follow: bool = option(False, "wait for more rows at the end of a CSV log")
     idle: Positive | None = option(None, "end --follow after S seconds without rows", metavar="S")
     report: str | None = option(None, "write a page with a timeline", metavar="DIR|HTML")

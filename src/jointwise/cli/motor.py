@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from jointwise.call_settings import DriveSettings
 from jointwise.cli.command import Common
 from jointwise.cli.inputs import Carried, LogFormat, Mounted, RobotFile
 from jointwise.cli.output import Progress, check_files, mounting_for, show
@@ -21,12 +22,11 @@ are as accurate as the described links."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(RobotFile, Carried, Mounted, LogFormat, Common):
+class Settings(DriveSettings, RobotFile, Carried, Mounted, LogFormat, Common):
     """The logs, the robot and what it carries."""
 
     logs: tuple[str, ...] = option(help="logs with targets and measured currents", metavar="LOG", argument=True)
     output: str | None = option(None, "joint file with the motor of every joint", metavar="JSON")
-    alike: bool = option(False, "joints with the same torque limit share their inertia")
 
 
 def run(settings: Settings) -> int:

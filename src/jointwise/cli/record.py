@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
+from jointwise.call_settings import RecordingSettings
 from jointwise.cli.command import Common
-from jointwise.cli.inputs import names
 from jointwise.cli.output import check_file, is_terminal, note, show
-from jointwise.settings import Hertz, Port, Positive, option
+from jointwise.settings import option, stated
 
 if TYPE_CHECKING:
     from jointwise.rtde.recorder import RecordingStatus
@@ -26,16 +26,11 @@ OUTPUT.recording OUTPUT' completes the log. Fields that the controller does not 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(Common):
+class Settings(RecordingSettings, Common):
     """The address, the output and what to record."""
 
     host: str = option(help="name or address of the controller", metavar="H")
     output: str = option(help="log to write, .parquet or .csv", metavar="FILE")
-    duration: Positive | None = option(None, "duration in s", metavar="S", standard="until Ctrl-C")
-    rate: Hertz = option(500.0, "sampling rate, at most 500", metavar="HZ")
-    preset: Literal["calibration", "energy", "all"] = option("calibration", "group of RTDE fields to record")
-    fields: tuple[str, ...] = option((), "additional RTDE output fields", metavar="NAME[,NAME...]", parse=names)
-    port: Port = option(30004, "TCP port")
 
 
 def run(settings: Settings) -> int:
@@ -46,8 +41,8 @@ def run(settings: Settings) -> int:
     live = not settings.silent and is_terminal(sys.stderr)
     try:
         result = record(
-            settings.host, settings.output, duration=settings.duration, rate=settings.rate, preset=settings.preset,
-            fields=settings.fields, port=settings.port, progress=_print_status if live else None,
+            settings.host, settings.output, **stated(RecordingSettings, settings),
+            progress=_print_status if live else None,
         )  # fmt: skip
     finally:
         if live:

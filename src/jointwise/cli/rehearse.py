@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from jointwise.call_settings import RehearsalSettings
 from jointwise.cli.command import Common
 from jointwise.cli.inputs import NAMED, ROBOT, Description
 from jointwise.cli.output import Progress, show
-from jointwise.settings import Seconds, Whole, option
+from jointwise.settings import option, stated
 
 EXAMPLES = """\
 examples:
@@ -18,14 +19,11 @@ Recording runs in real time and takes twice the duration. The directory contains
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(Description, Common):
+class Settings(RehearsalSettings, Description, Common):
     """The robot, the directory and the duration."""
 
     robot: str = option("ur5e", NAMED, **ROBOT)
     output: str = option(help="directory for recordings and model", metavar="DIR")
-    duration: Seconds = option(30.0, "duration of each motion", metavar="S")
-    seed: Whole = option(0, "seed of motions and noise")
-    optimize: bool = option(False, "train on an optimal excitation (jointwise excite)")
 
 
 def run(settings: Settings) -> int:
@@ -34,9 +32,6 @@ def run(settings: Settings) -> int:
 
     robot = settings.described(settings.robot)
     with Progress(settings.silent) as progress:
-        result = rehearse(
-            robot, settings.output, duration=settings.duration, seed=settings.seed, optimize=settings.optimize,
-            progress=progress,
-        )  # fmt: skip
+        result = rehearse(robot, settings.output, **stated(RehearsalSettings, settings), progress=progress)
     show(settings, result.to_dict, result.summary)
     return 0

@@ -7,9 +7,10 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from jointwise.atomic import output_set
+from jointwise.call_settings import SimulationSettings, Time, names
 from jointwise.cli.command import Common, UsageError
 from jointwise.cli.inputs import (
     Carried,
@@ -18,14 +19,13 @@ from jointwise.cli.inputs import (
     Mounted,
     Tooled,
     mounting,
-    names,
     payload_numbers,
     payload_of,
 )
 from jointwise.cli.output import Progress, check_files, check_page, note, read_model, show
 from jointwise.cli.recording_text import next_commands, recording_text, simulations_text
 from jointwise.errors import ModelError
-from jointwise.settings import Count, Hertz, Metres, Range, Seconds, Share, Whole, converted, option
+from jointwise.settings import Count, Metres, Range, Seconds, converted, option
 
 if TYPE_CHECKING:
     from jointwise.description import Robot
@@ -52,10 +52,8 @@ seed produces the same log, bit by bit.
 --model simulates the digital twin: bodies, friction and drives of a calibrated model, and what --joint files of
 'jointwise joint' add; what neither contains has typical values and is listed."""
 
-PLANT, SENSORS = "the robot", "controller and sensors"
+PLANT = "the robot"
 Celsius = Annotated[float, Range(-273.0, 1e3, "degC")]
-Time = Annotated[float, Range(0.0, 1e5, "s")]
-Jitter = Annotated[float, Range(0.0, 1.0, "s")]
 Newton = Annotated[float, Range(-1e6, 1e6, "N")]
 Change = Annotated[float, Range(-1.0, 1e3)]
 MOST_DRAWN = 20_000
@@ -100,18 +98,13 @@ def _changes(text: str) -> dict[str, float]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(MaybeRobot, LogFormat, Tooled, Carried, Mounted, Common):
+class Settings(SimulationSettings, MaybeRobot, LogFormat, Tooled, Carried, Mounted, Common):
     """What to run, on which robot, seen by which sensors, written where."""
 
-    experiment: str = option("excitation", "name from --list", metavar="NAME", one_of="what")
     motion: str | None = option(
         None, "a recorded or planned motion instead: a table with t and q1, q2, ...", metavar="FILE", one_of="what"
     )
     list: bool = option(False, "list the experiments, the phenomena, the controllers")
-    duration: Seconds | None = option(
-        None, "duration of the recording", metavar="S", standard="depends on the experiment"
-    )
-    seed: Whole = option(0, "seed of motion and noise", metavar="N")
     joint: tuple[int | str, ...] = option(
         (), "the joint under test, counted from 1; with --model also files of 'jointwise joint', repeatable",
         metavar="J|FILE", many="repeat", parse=_joint,
@@ -147,21 +140,7 @@ class Settings(MaybeRobot, LogFormat, Tooled, Carried, Mounted, Common):
     model: str | None = option(
         None, "simulate the digital twin of this calibrated model instead of --robot", metavar="FILE", group=PLANT
     )
-    rotors: Literal["spong", "complete"] = option("spong", "model of the rotors", group=PLANT)
     mounting: str | None = mounting("what suits the experiment")
-    rate: Hertz = option(500.0, "sampling rate of the log", metavar="HZ", group=SENSORS)
-    controller: str = option("servo", "name from --list", metavar="NAME", group=SENSORS)
-    control_rate: Hertz = option(1000.0, "rate of the controller", metavar="HZ", group=SENSORS)
-    bandwidth: Hertz | None = option(
-        None, "bandwidth of the controller", metavar="HZ", standard="depends on the controller", group=SENSORS
-    )
-    feedback: Literal["states", "sensors"] = option(
-        "states", "input of the controller: true positions and speeds, or encoders", group=SENSORS
-    )
-    jitter: Jitter = option(0.0, "rms jitter of the clock", metavar="S", group=SENSORS)
-    dropped: Share = option(0.0, "fraction of the samples that are lost", metavar="PART", group=SENSORS)
-    repeated: Share = option(0.0, "fraction of the rows that are repeated", metavar="PART", group=SENSORS)
-    bus: bool = option(False, "also log voltage and current of the DC bus, for 'energy fit'", group=SENSORS)
 
     @property
     def joint_files(self) -> Sequence[str]:

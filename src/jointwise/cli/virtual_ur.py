@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
-from typing import Annotated
 
+from jointwise.call_settings import FAULTS, FaultSettings, ServerSettings
 from jointwise.cli.command import Common, UsageError
-from jointwise.cli.inputs import Carried, MaybeRobot, OnTable, names
+from jointwise.cli.inputs import Carried, MaybeRobot, OnTable
 from jointwise.cli.output import Progress, line_as_json, read_model
-from jointwise.settings import Port, Range, Whole, converted, option
+from jointwise.settings import Whole, option, stated
 
 EXAMPLES = """\
 examples:
@@ -21,17 +21,10 @@ examples:
 
 In another terminal: jointwise record --host 127.0.0.1 --output log.parquet --duration 25
 The program starts one second after the first client receives data. Ctrl-C ends the server."""
-FAULTS = "faults of the controller"
-Time = Annotated[float, Range(0.0, 1e5, "s")]
-
-
-def times(text: str) -> tuple[float, ...]:
-    """Return times in s, separated by commas."""
-    return tuple(converted(word, Time) for word in text.split(","))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(MaybeRobot, Carried, OnTable, Common):
+class Settings(ServerSettings, FaultSettings, MaybeRobot, Carried, OnTable, Common):
     """The robot, its program and faults of the controller."""
 
     json: bool = option(False, "print robot, host and port as a line of JSON", group="general")
@@ -40,16 +33,6 @@ class Settings(MaybeRobot, Carried, OnTable, Common):
     )
     run: str | None = option(None, "program: URScript (.script), or a trajectory (.csv, .parquet)", metavar="FILE")
     seed: Whole = option(0, "seed of the sensor noise")
-    port: Port = option(30004, "TCP port; 0: any free one")
-    once: bool = option(False, "exit when the program has ended and no client is connected")
-    stall: tuple[float, ...] = option(
-        (), "send nothing for 1 s at these times", metavar="S[,S...]", parse=times, group=FAULTS
-    )
-    lose: Whole = option(0, "lose every N-th message; 0: none", metavar="N", group=FAULTS)
-    late: Time = option(0.0, "delay every message by S seconds", metavar="S", group=FAULTS)
-    hide: tuple[str, ...] = option(
-        (), "fields that the controller does not offer", metavar="NAME[,NAME...]", parse=names, group=FAULTS
-    )
     old: bool = option(False, "simulate a controller without protocol version 2", group=FAULTS)
 
 
@@ -81,13 +64,7 @@ def run(settings: Settings) -> int:
         elif not settings.quiet:
             print(f"{virtual.robot.name} on {LOOPBACK}:{port}, Ctrl-C ends it", flush=True)
 
-    faults = Faults(
-        stall=settings.stall,
-        lose=settings.lose,
-        late=settings.late,
-        hide=settings.hide,
-        protocol=1 if settings.old else 2,
-    )
+    faults = Faults(**stated(FaultSettings, settings), protocol=1 if settings.old else 2)
     with contextlib.suppress(KeyboardInterrupt):
         serve(virtual, port=settings.port, faults=faults, once=settings.once, ready=ready)
     return 0

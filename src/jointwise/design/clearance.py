@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.arguments import checked, checked_fields
+from jointwise.call_settings import ClearanceSettings
 from jointwise.description.robot import Robot
 from jointwise.design.limits import motion_limits, upright_posture
 from jointwise.design.trajectory import States, Trajectory, random_numbers
@@ -165,7 +166,7 @@ class Body:
         return lowest
 
 
-CLEARANCE = 0.05
+CLEARANCE = ClearanceSettings.clearance
 """Height (m) above the mounting plane that planned motions keep by default."""
 CHECK_RATE = 100.0
 """Rate (Hz) at which the clearance of motions is checked."""

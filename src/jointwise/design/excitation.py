@@ -10,24 +10,26 @@ from functools import cached_property
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.arguments import checked, checked_fields
+from jointwise.call_settings import Basis, ExcitationSettings
 from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import TORQUE_NOISE, Robot
 from jointwise.design.bspline import DEGREE, SplineMotion, bspline_trajectory, span_count
 from jointwise.design.clearance import CLEARANCE, RESERVE, SPREAD, Body, Clearance
 from jointwise.design.excitation_limits import ExcitationLimits, Use, excitation_limits
 from jointwise.design.fourier import FadedSeries, fade_time, fourier_trajectory
-from jointwise.design.information import Columns, Goal, InformationModel, friction_terms
+from jointwise.design.information import Columns, InformationModel, friction_terms
 from jointwise.design.trajectory import DurationError, States, Trajectory, check_positive
 from jointwise.document import Kind, load_document, write_document
 from jointwise.errors import ModelError
 from jointwise.model.dynamics import Dynamics
 from jointwise.model.skeleton import Tool
+from jointwise.settings import check
 from jointwise.spatial import Array
 
 ExcitationMotion = FadedSeries | SplineMotion
@@ -379,9 +381,6 @@ def _refined(search: Search, best: Step, step: Callable[[Callable[[], Step]], St
     return np.array(best.variables)
 
 
-Basis = Literal["fourier", "bspline"]
-Optimality = Literal["d", "a"]
-
 SHORTEST = 5.0
 """Shortest duration (s): fading in and out takes half of it."""
 LONGEST: dict[Basis, float] = {"fourier": 600.0, "bspline": 60.0}
@@ -391,7 +390,7 @@ second."""
 
 @checked_fields
 @dataclass(frozen=True)
-class ExcitationOptions:
+class ExcitationOptions(ExcitationSettings):
     """Settings of an optimal excitation; the same settings give the same motion.
 
     Attributes:
@@ -416,16 +415,9 @@ class ExcitationOptions:
 
     """
 
-    duration: float = 20.0
-    speed: float = 0.6
-    seed: int = 1
-    goal: Goal = "all"
-    basis: Basis = "fourier"
-    criterion: Optimality = "d"
     mounting: Mounting = "table"
     clearance: float | None = CLEARANCE
     tool: Tool | None = None
-    acceleration: float | None = None
     reference: Mapping[str, float] | None = None
     noise: tuple[float, ...] | None = None
     inflation: Mapping[str, float] | None = None
@@ -434,9 +426,8 @@ class ExcitationOptions:
 
     def __post_init__(self) -> None:
         """Reject settings out of range."""
-        for name, kind in (("goal", Goal), ("basis", Basis), ("criterion", Optimality)):
-            _check_choice(name, getattr(self, name), get_args(kind))
-        check_positive(duration=self.duration, speed=self.speed, harmonics=self.harmonics, starts=self.starts)
+        check(self)
+        check_positive(speed=self.speed, harmonics=self.harmonics, starts=self.starts)
         if self.duration < SHORTEST:
             raise DurationError("an excitation with its fades", SHORTEST, self.duration)
         if self.duration > LONGEST[self.basis]:
@@ -444,8 +435,6 @@ class ExcitationOptions:
                 f"duration must be at most {LONGEST[self.basis]:g} s with the basis {self.basis}. "
                 f"Got {self.duration:g} instead."
             )
-        if self.speed > 1.0:
-            raise ModelError(f"speed must be a share of the speed limits, 0 to 1. Got {self.speed:g} instead.")
         _check_prediction(self.noise, self.inflation)
 
 
@@ -456,11 +445,6 @@ def _check_prediction(noise: Sequence[float] | None, inflation: Mapping[str, flo
         check_positive(**{f"inflation of {name}": value for name, value in inflation.items()})
         if not inflation:
             raise ModelError("inflation must have at least one parameter.")
-
-
-def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise ModelError(f"{name} must be {', '.join(allowed[:-1])} or {allowed[-1]}. Got '{value}' instead.")
 
 
 RATE = 500.0

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from jointwise.call_settings import Goal
 from jointwise.description.robot import Robot
 from jointwise.design.trajectory import States
 from jointwise.model.base import BaseParameters, group_columns
@@ -73,7 +73,6 @@ def exact_gradient(
 
 
 Index = NDArray[np.intp]
-Goal = Literal["all", "bodies", "friction", "payload"]
 """What a motion is optimised for."""
 WIDTH = 0.05
 """Speed (rad/s) over which dry friction changes its sign: wide enough that the samples of a motion resolve it."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from jointwise.arguments import checked
 from jointwise.atomic import read_limited
+from jointwise.call_settings import MotorSheet
 from jointwise.energy.power_model import Braking, PowerModel
 from jointwise.errors import DataError, EstimationError
 from jointwise.estimation.jackknife import student_factor
@@ -23,7 +24,7 @@ from jointwise.spatial import Array
 
 LARGEST = 1 << 20
 """Bytes of a sheet at most; one of six joints has 5 kB."""
-GEAR_RATIO = 101.0
+GEAR_RATIO = MotorSheet.gear_ratio
 """Motor turns per joint turn of the UR e-series, with which the maker's back-EMF constants agree with the voltages."""
 MIN_POINTS = 4
 """Fewest speeds other than zero: two parameters and their errors."""
@@ -193,8 +194,8 @@ def power_from_motors(
     robot: str,
     motors: tuple[MotorData, ...],
     *,
-    standing: float = 0.0,
-    conversion: float = 0.0,
+    standing: float = MotorSheet.standing,
+    conversion: float = MotorSheet.conversion,
     gear_ratio: float = GEAR_RATIO,
     braking: Braking = "stored",
 ) -> PowerModel:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointwise.arguments import checked
+from jointwise.call_settings import EnergySettings
 from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Payload, Robot
 from jointwise.design.clearance import CLEARANCE
@@ -259,13 +260,13 @@ def optimize_motion(
     *,
     duration: float | None = None,
     longest: float | None = None,
-    path: str = "free",
+    path: str = EnergySettings.path,
     motion: Differentiable | None = None,
     payload: Payload | None = None,
     mounting: Mounting | None = None,
     clearance: float | None = CLEARANCE,
     tool: Tool | None = None,
-    speed: float = 1.0,
+    speed: float = EnergySettings.speed,
     acceleration: float | None = None,
     power_limit: float | None = None,
     state: str | Path | None = None,

@@ -25,15 +25,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 
 from jointwise.backend import native
+from jointwise.call_settings import Variant
 from jointwise.errors import EstimationError, ShapeError
 from jointwise.spatial import Array
 
-Variant = Literal["plain", "exponential", "reset", "on-off", "directional", "directional-floor"]
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
 MOST_PARAMETERS = 32
 """Most parameters of the native kernel, which keeps P on the stack."""

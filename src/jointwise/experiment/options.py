@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from jointwise.arguments import checked_fields
+from jointwise.call_settings import Feedback, SimulationSettings
 from jointwise.description.mounting import Mounting
 from jointwise.description.robot import Payload, Robot
 from jointwise.errors import ModelError, check_positive, is_number
@@ -135,10 +136,9 @@ def check_ageing(name: str, changes: Mapping[str, Any]) -> None:
             raise ModelError(f"{name}: {key} must be finite and > -1. Got {change} instead.")
 
 
-Feedback = Literal["states", "sensors"]
 FEEDBACKS: tuple[Feedback, ...] = ("states", "sensors")
 """What controllers read: the true states, or the encoders, whose differences over a period are the speeds."""
-DEFAULT_CONTROLLER = "servo"
+DEFAULT_CONTROLLER = SimulationSettings.controller
 
 
 @checked_fields
@@ -160,7 +160,7 @@ class PlantOptions:
     payload: Payload | None = None
     gravity: Mounting | None = None
     without: str | Sequence[str] = ()
-    model: str = "spong"
+    model: str = SimulationSettings.rotors
     joints: Sequence[JointPlant] | None = None
     temperature: float | Sequence[float] | None = None
     age: Mapping[str, float] = field(default_factory=dict)
@@ -198,9 +198,9 @@ class ControllerOptions:
     """
 
     controller: AnyController = DEFAULT_CONTROLLER
-    rate: float = 1000.0
+    rate: float = SimulationSettings.control_rate
     bandwidth: float | None = None
-    feedback: Feedback = "states"
+    feedback: Feedback = SimulationSettings.feedback
 
     def __post_init__(self) -> None:
         """Reject rates and a feedback that do not exist."""

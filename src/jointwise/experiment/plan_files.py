@@ -11,6 +11,7 @@ import numpy as np
 
 from jointwise.arguments import checked
 from jointwise.atomic import make_directory, output_set
+from jointwise.call_settings import PlanSettings
 from jointwise.design.plan import Plan, PlannedExperiment
 from jointwise.design.urscript import supports_urscript, urscript
 from jointwise.errors import OutputError
@@ -23,7 +24,9 @@ CHUNK_ROWS = 20_000
 
 
 @checked
-def write_plan(plan: Plan, folder: str | Path, *, rate: float = 125.0, programs: bool | None = None) -> list[Path]:
+def write_plan(
+    plan: Plan, folder: str | Path, *, rate: float = PlanSettings.rate, programs: bool | None = None
+) -> list[Path]:
     """Write a plan into a new or empty directory and return its files; on an error nothing is written.
 
     For every experiment a CSV of the motion - t, q1.., qd1.., and tau1.. if the output is locked - and a URScript

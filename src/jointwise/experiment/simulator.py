@@ -11,6 +11,7 @@ import numpy as np
 
 from jointwise import __version__
 from jointwise.arguments import checked
+from jointwise.call_settings import SimulationSettings
 from jointwise.control.stability import UnstableError
 from jointwise.data.coordinates import is_same
 from jointwise.data.log import Log
@@ -53,11 +54,11 @@ BANDWIDTHS = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.5, 8.0, 11.0, 16.0, 22.0, 32.
 @checked
 def simulate(
     robot: Robot | str | Path | Twin | CalibratedModel,
-    experiment: str | Experiment | Trajectory = "excitation",
+    experiment: str | Experiment | Trajectory = SimulationSettings.experiment,
     *,
     duration: float | None = None,
-    rate: float = 500.0,
-    seed: int = 0,
+    rate: float = SimulationSettings.rate,
+    seed: int = SimulationSettings.seed,
     joint: int | None = None,
     clearance: float | None = None,
     tool: Tool | None = None,
@@ -147,7 +148,7 @@ def _described(
     return twin.robot, replace(plant, joints=plant.joints or twin.joints, gravity=gravity), twin
 
 
-def default_sensors(rate: float = 500.0, seed: int = 0, **options: Any) -> Sensors:
+def default_sensors(rate: float = Sensors.rate, seed: int = Sensors.seed, **options: Any) -> Sensors:
     """Return the sensors that `simulate` uses by default: those of `Sensors` with a quantised current."""
     return replace(Sensors(rate=rate, seed=seed, current_quantisation=CURRENT_QUANTISATION), **options)
 

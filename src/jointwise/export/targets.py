@@ -77,6 +77,7 @@ def _ignored_joints(model: RobotModel) -> tuple[Loss, ...]:
     return (Loss(f"friction of joints {ignored}: their output was ignored in the calibration"),) if ignored else ()
 
 
+@checked
 def unavailable(model: CalibratedModel) -> dict[str, str]:
     """Return the targets that a model cannot be exported to on this machine, and why."""
     joints = calibration_of(model).model.robot.dof

@@ -25,6 +25,7 @@ from scipy.optimize import least_squares
 from scipy.special import chdtrc
 
 from jointwise.arguments import checked
+from jointwise.call_settings import DriveSettings
 from jointwise.data.coordinates import model_log, mounting_of_logs
 from jointwise.data.log import Log, check_joints, log_list
 from jointwise.data.overlap import refuse_repeated_samples
@@ -271,7 +272,7 @@ def identify_drives(
     *,
     mounting: Mounting | None = None,
     payload: Payload | None = None,
-    alike: bool = False,
+    alike: bool = DriveSettings.alike,
 ) -> DriveIdentification:
     """Return inertias, gains and friction of all drives of a robot.
 

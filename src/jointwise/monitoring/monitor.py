@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointwise.arguments import checked_fields
+from jointwise.call_settings import MonitoringSettings
 from jointwise.description.robot import Payload
 from jointwise.errors import ModelError, ShapeError
 from jointwise.monitoring.core import CoreMonitor, Known, NativeWatch, Reports, Samples, WatchCore
@@ -21,7 +22,7 @@ from jointwise.spatial import Mask
 
 SAME_RATE = 0.02
 """Relative difference of the rates of two streams whose changes are comparable."""
-FALSE_ALARMS = 1.0
+FALSE_ALARMS = MonitoringSettings.false_alarms
 """Contacts an hour that a monitor may report without any."""
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from jointwise.call_settings import Side
 from jointwise.data.log import Log
 from jointwise.description.robot import Robot
 from jointwise.document import finite_or_none
@@ -16,7 +17,6 @@ from jointwise.joint.model import JointModel
 from jointwise.joint.record import LinkLoad
 from jointwise.monitoring.stiffness import StiffnessEstimator, StiffnessReport, StiffnessStatus, monitor_stiffness
 from jointwise.monitoring.stiffness.estimate import NORMAL
-from jointwise.monitoring.stiffness.estimator import Side
 from jointwise.monitoring.stiffness.status import Level
 from jointwise.runtime import RobotModel
 from jointwise.runtime.observers import observed_joint

@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.arguments import checked
+from jointwise.call_settings import RecordingSettings
 from jointwise.data.parquet import RECORDING_KEY, convert_stream
 from jointwise.data.write import check_suffix
 from jointwise.errors import DataError, JointwiseError, OutputError, nearest
 from jointwise.rtde.client import TIMEOUT, Client, ConnectionLostError, Subscription, check_fields
-from jointwise.rtde.protocol import FIELDS, PORT, PRESETS, TYPES, UNITS, Recipe, elements
+from jointwise.rtde.protocol import FIELDS, PRESETS, TYPES, UNITS, Recipe, elements
 from jointwise.spatial import Array
 
 SUFFIX = ".recording"
@@ -219,10 +220,10 @@ def record(
     output: str | Path,
     *,
     duration: float | None = None,
-    rate: float = HIGHEST_RATE,
-    preset: str = "calibration",
-    fields: Sequence[str] = (),
-    port: int = PORT,
+    rate: float = RecordingSettings.rate,
+    preset: str = RecordingSettings.preset,
+    fields: Sequence[str] = RecordingSettings.fields,
+    port: int = RecordingSettings.port,
     timeout: float = TIMEOUT,
     progress: Callable[[RecordingStatus], None] | None = None,
     stop: threading.Event | None = None,

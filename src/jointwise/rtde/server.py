@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from jointwise.call_settings import FaultSettings
 from jointwise.errors import DataError, ModelError, nearest
 from jointwise.rtde import protocol
 
@@ -43,7 +44,7 @@ class FieldSource(Protocol):
 
 
 @dataclass(frozen=True)
-class Faults:
+class Faults(FaultSettings):
     """Faults of a controller, to test clients.
 
     Attributes:
@@ -58,11 +59,7 @@ class Faults:
 
     """
 
-    stall: tuple[float, ...] = ()
     stall_seconds: float = 1.0
-    lose: int = 0
-    late: float = 0.0
-    hide: tuple[str, ...] = ()
     version: tuple[int, int, int, int] = (5, 12, 0, 0)
     protocol: int = protocol.VERSION
 

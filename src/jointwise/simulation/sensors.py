@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointwise.arguments import checked_fields
+from jointwise.call_settings import SimulationSettings
 from jointwise.description.robot import TORQUE_NOISE
 from jointwise.errors import ModelError, ShapeError
 from jointwise.spatial import Array
@@ -109,22 +110,22 @@ class Sensors:
 
     """
 
-    rate: float = 500.0
+    rate: float = SimulationSettings.rate
     encoder_counts: int | None = 1_250_000
     speed_noise: float | None = 1e-3
     current_noise: float | tuple[float, ...] | None = None
     colored: bool = True
     current_quantisation: float | None = None
-    jitter: float = 0.0
+    jitter: float = SimulationSettings.jitter
     jitter_mode: JitterMode = "sampling"
-    dropped: float = 0.0
-    seed: int = 0
-    repeated: float = 0.0
+    dropped: float = SimulationSettings.dropped
+    seed: int = SimulationSettings.seed
+    repeated: float = SimulationSettings.repeated
     motor_counts: int | None = 65_536
     temperature_noise: float = 0.05
     temperature_quantisation: float | None = 0.1
     torque_noise: float = 0.05
-    bus: bool = False
+    bus: bool = SimulationSettings.bus
     bus_noise: float = 0.02
 
     def __post_init__(self) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from jointwise.arguments import checked
 from jointwise.atomic import read_limited
+from jointwise.call_settings import ServerSettings
 from jointwise.data import Log, read_log
 from jointwise.description.files import as_robot
 from jointwise.description.robot import Robot
@@ -20,7 +21,6 @@ from jointwise.design.sampled import experiment_from_log, sampled_motion
 from jointwise.design.trajectory import Trajectory
 from jointwise.errors import DataError, ModelError
 from jointwise.experiment import PlantOptions, simulate
-from jointwise.rtde.protocol import PORT
 from jointwise.rtde.server import TICK_RATE, Faults, Server
 from jointwise.virtual_ur.script import AXES, PERIOD, run_script
 
@@ -188,9 +188,9 @@ def _experiment(robot: Robot, program: str | Path | Trajectory | None, seed: int
 def serve(
     virtual: VirtualUr,
     *,
-    port: int = PORT,
+    port: int = ServerSettings.port,
     faults: Faults | None = None,
-    once: bool = False,
+    once: bool = ServerSettings.once,
     stop: threading.Event | None = None,
     ready: Callable[[int], None] | None = None,
 ) -> None:

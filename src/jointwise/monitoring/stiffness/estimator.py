@@ -14,14 +14,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 import numpy as np
 
 from jointwise.arguments import checked_fields
 from jointwise.backend import native
+from jointwise.call_settings import Side, Variant
 from jointwise.errors import EstimationError
-from jointwise.estimation.recursive import RecursiveLeastSquares, RecursiveState, Variant
+from jointwise.estimation.recursive import RecursiveLeastSquares, RecursiveState
 from jointwise.joint.record import LoadModel
 from jointwise.model.terms import slip_state
 from jointwise.monitoring.stiffness.estimate import TERMS, StiffnessEstimate
@@ -30,7 +31,6 @@ from jointwise.runtime.observers import ObservedJoint, TorqueFusion
 from jointwise.runtime.observers.fusion import LEAST_SHARE, SETTLING
 from jointwise.spatial import Array
 
-Side = Literal["motor", "link", "fused"]
 SIDES: tuple[Side, ...] = get_args(Side)
 
 PRIOR = (1e9, 1e18)

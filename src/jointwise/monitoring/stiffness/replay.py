@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from jointwise.arguments import checked
+from jointwise.call_settings import Side, StiffnessSettings, Variant
 from jointwise.data.conditioning import UniformSpan, clean_log
 from jointwise.data.coordinates import mounting_of_logs
 from jointwise.data.log import Log, check_joints, log_list
@@ -16,12 +17,10 @@ from jointwise.description.mounting import Mounting, gravity_vector
 from jointwise.description.robot import Payload, Robot
 from jointwise.document import finite_or_none
 from jointwise.errors import DataError, EstimationError
-from jointwise.estimation.recursive import Variant
 from jointwise.joint.model import JointModel
 from jointwise.joint.record import SHORTEST, LinkLoad, LoadModel
 from jointwise.monitoring.stiffness.estimate import StiffnessEstimate
 from jointwise.monitoring.stiffness.estimator import (
-    Side,
     StiffnessEstimator,
     StiffnessState,
     StiffnessTrace,
@@ -113,8 +112,8 @@ def monitor_stiffness(
     robot: Robot,
     model: JointModel,
     *,
-    side: Side = "fused",
-    variant: Variant = "directional-floor",
+    side: Side = StiffnessSettings.side,
+    variant: Variant = StiffnessSettings.variant,
     links: LoadModel | None = None,
     mounting: Mounting | None = None,
     payload: Payload | None = None,

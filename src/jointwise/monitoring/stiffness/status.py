@@ -9,6 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from jointwise.arguments import checked, checked_fields
+from jointwise.call_settings import StiffnessSettings
 from jointwise.errors import ModelError
 from jointwise.joint.gear import StiffnessLaw
 from jointwise.joint.part import nrmse_of_error
@@ -43,8 +44,8 @@ class StiffnessLimits:
             data.
     """
 
-    watch: float = 0.075
-    worn: float = 0.15
+    watch: float = StiffnessSettings.watch / 100.0
+    worn: float = StiffnessSettings.worn / 100.0
     deflection: float | None = None
 
     def __post_init__(self) -> None:
