@@ -79,7 +79,7 @@ MUTATIONS = (
         FRICTION,
     ),
     Mutation("temperature, C", f"{CORE}/terms.h", "FT1 * (T - T0)", "FT1 * (T0 - T)", FRICTION),
-    Mutation("temperature cubed, C", f"{CORE}/terms.h", "+ FT2 * (JW(1.0)", "- FT2 * (JW(1.0)", FRICTION),
+    Mutation("temperature cubed, C", f"{CORE}/terms.h", "+ FT2 * ((cube0", "- FT2 * ((cube0", FRICTION),
     Mutation("slip, C", f"{CORE}/terms.h", "torque += forces[i] * u[i]", "torque -= forces[i] * u[i]", FRICTION),
     Mutation("slip direction, C", f"{CORE}/terms.h", "H += shares[i] * u[i]", "H -= shares[i] * u[i]", FRICTION),
     Mutation(
