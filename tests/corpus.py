@@ -25,7 +25,7 @@ import jointwise as jw
 from cli_runs import PLAIN, bench, done
 from computed import once, run_folder
 from jointwise import Payload, read_log
-from jointwise.data.write import write_log
+from jointwise.data import write_log
 from jointwise.energy import PowerModel
 from jointwise.energy.signals import CURRENT, VOLTAGE
 from motor_sheets import sheet_text

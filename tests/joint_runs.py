@@ -6,7 +6,7 @@ import numpy as np
 
 import jointwise
 from jointwise.control.controller import AffineControl
-from jointwise.data.log import Log, Origin
+from jointwise.data import Log, Origin
 from jointwise.design import Experiment, make_experiment
 from jointwise.model.rigid import inverse_dynamics
 from jointwise.simulation.robot import DigitalRobot, Run, digital_robot, integrate

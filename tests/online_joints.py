@@ -8,7 +8,7 @@ import numpy as np
 
 import jointwise
 from joint_runs import RATE, log_of, run_experiment
-from jointwise.data.log import Log
+from jointwise.data import Log
 from jointwise.design import make_experiment
 from jointwise.document import plain_json
 from jointwise.joint.gear import MapSettings, TransmissionSettings

@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 
 import jointwise as jw
 from computed import calibrated
-from jointwise.description.mounting import gravity_vector
+from jointwise.description import gravity_vector
 from jointwise.estimation.structure import Structure
 from jointwise.model.dynamics import Dynamics
 from jointwise.model.terms import (

@@ -18,11 +18,11 @@ from jointwise.design import (
     PlaneError,
     hold,
     make_experiment,
+    make_plan,
     upright_posture,
     waypoint_trajectory,
 )
 from jointwise.design.limits import default_posture, motion_limits
-from jointwise.design.plan import make_plan
 from jointwise.design.single_joint import widest_interval
 from jointwise.errors import ModelError
 from jointwise.model.rigid import forward_kinematics

@@ -11,7 +11,8 @@ import jointwise
 from cli_runs import bench, settings_for
 from jointwise.cli.joint_logs import _calibrated_bodies
 from jointwise.cli.output import print_notes
-from jointwise.description.robot import Payload, loaded_inertials
+from jointwise.description import Payload
+from jointwise.description.robot import loaded_inertials
 from jointwise.errors import ModelError
 from jointwise.model.dynamics import Dynamics
 from jointwise.model.rigid import inverse_dynamics

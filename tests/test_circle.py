@@ -11,8 +11,7 @@ import pytest
 import computed
 import jointwise
 from jointwise.calibration import calibrate
-from jointwise.data.log import Log
-from jointwise.data.quality import check_quality
+from jointwise.data import Log, check_quality
 from jointwise.experiment import PlantOptions
 from jointwise.joint import JointModel, Part, identify, joint_record
 from jointwise.joint.gear import backlash_table

@@ -15,8 +15,7 @@ import pytest
 import jointwise
 from cli_runs import done, refused, run
 from jointwise.cli.joint_logs import split_word
-from jointwise.data.log import Log
-from jointwise.data.write import write_log
+from jointwise.data import Log, write_log
 from jointwise.errors import DataError
 from jointwise.joint import joint_record, load_joints
 

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from jointwise.cli import main
-from jointwise.data import clock, conditioning, quality
-from jointwise.data.log import Log, holdout
+from jointwise.data import Log, clock, conditioning, holdout, quality
 from jointwise.result import predict
 
 LOGS = {

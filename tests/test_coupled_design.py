@@ -9,20 +9,12 @@ import numpy as np
 import pytest
 
 import jointwise as jw
-from jointwise.design import States, fourier_trajectory
-from jointwise.design.clearance import Body, Clearance
-from jointwise.design.excitation import (
-    ExcitationOptions,
-    FourierBasis,
-    Search,
-    _information_model,
-    criterion,
-    optimize_excitation,
-)
+from jointwise.design import Body, Clearance, ExcitationOptions, States, fourier_trajectory, optimize_excitation
+from jointwise.design.excitation import FourierBasis, Search, _information_model, criterion
 from jointwise.design.excitation_limits import excitation_limits
 from jointwise.design.information import Goal, InformationModel
+from jointwise.energy import motion_power
 from jointwise.energy.minimum import MotionSearch
-from jointwise.energy.motion_power import motion_power
 from jointwise.energy.motion_space import FreeLeg, PathLeg, StraightPath, UnitSpline
 from jointwise.energy.motion_task import MotionTask, TaskSettings, least_duration
 from jointwise.model.rigid import inverse_dynamics

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jointwise
-from jointwise.data.log import Log, Origin
+from jointwise.data import Log, Origin
 from jointwise.design import make_experiment
 from jointwise.experiment import SimulationResult, result
 from jointwise.simulation.robot import digital_robot

@@ -11,9 +11,9 @@ import pytest
 from cli_runs import PLAIN, bench, done, refused, run
 from corpus import valid_files
 from jointwise import read_log, validate
-from jointwise.data.log import Log
+from jointwise.data import Log, write_log
 from jointwise.data.overlap import SKETCH, shared_fraction, sketch, sketched_fraction
-from jointwise.data.write import write_csv, write_log
+from jointwise.data.write import write_csv
 from jointwise.result import load_calibration
 
 

@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from jointwise.description import load_robot
-from jointwise.description.robot import Joint, Limits
+from jointwise.description import Joint, Limits, load_robot
 from jointwise.errors import ModelError
 from jointwise.model.rigid import mass_matrix
 from jointwise.simulation.robot import Cubic, DigitalRobot, Rigid, digital_robot, integrate

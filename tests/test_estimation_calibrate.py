@@ -11,9 +11,8 @@ import pytest
 
 import computed
 from jointwise.calibration import calibrate
-from jointwise.data import conditioning
+from jointwise.data import Log, conditioning, holdout
 from jointwise.data.conditioning import clean_log
-from jointwise.data.log import Log, holdout
 from jointwise.description import Robot, load_robot
 from jointwise.design import fourier_trajectory
 from jointwise.errors import DataError, EstimationError, JointwiseError

@@ -12,16 +12,19 @@ import pytest
 
 import jointwise as jw
 from jointwise.cli import main
-from jointwise.description.robot import Robot
+from jointwise.description import Robot
 from jointwise.design import (
+    APART,
+    Body,
+    Clearance,
     Excitation,
     ExcitationOptions,
     States,
     check_limits,
     fourier_trajectory,
     optimize_excitation,
+    straight_path,
 )
-from jointwise.design.clearance import APART, Body, Clearance, straight_path
 from jointwise.design.excitation import (
     FourierBasis,
     MotionBasis,

@@ -22,8 +22,9 @@ from jointwise.calibration import Options
 from jointwise.description.urdf import robot_from_urdf, urdf_text
 from jointwise.errors import ModelError, OutputError
 from jointwise.estimation.structure import Structure
+from jointwise.export import Comparison
 from jointwise.export.c_code import library_files, program_files, random_motion
-from jointwise.export.package import Comparison, Content, compared, write_export
+from jointwise.export.package import Content, compared, write_export
 from jointwise.export.simple_friction import simple_friction
 from jointwise.export.ur_script import read_script
 from jointwise.export.urdf_edit import edited_urdf

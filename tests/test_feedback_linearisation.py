@@ -242,7 +242,7 @@ def test_wrong_gains_and_drives() -> None:
         duration = 1.0
 
         def at(self, t: Array) -> Any:
-            from jointwise.design.trajectory import States
+            from jointwise.design import States
 
             return States(t, *(motion(t, k) for k in range(3)))
 

@@ -11,9 +11,8 @@ import pytest
 import jointwise
 from cli_runs import UR10E, refused, run
 from data_files import needs_shared
-from jointwise.data import read_log, write_log
+from jointwise.data import Log, Origin, read_log, write_log
 from jointwise.data.coordinates import KEY, mounting_of_logs
-from jointwise.data.log import Log, Origin
 from jointwise.errors import DataError, EstimationError
 from jointwise.experiment import PlantOptions
 from jointwise.joint import joint_record

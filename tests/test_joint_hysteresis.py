@@ -13,7 +13,7 @@ from scipy.signal import lfilter
 import jointwise
 from data_files import SHARED, needs_shared
 from joint_runs import follow, log_of, run_experiment
-from jointwise.data.read import read_log
+from jointwise.data import read_log
 from jointwise.design import make_experiment
 from jointwise.errors import EstimationError, ModelError
 from jointwise.joint import hysteresis_fit

@@ -14,7 +14,7 @@ from data_files import SHARED, needs_shared
 from joint_runs import RATE, log_of, run_experiment
 from jointwise.data import Log, read_log
 from jointwise.data.repetition import align_pair
-from jointwise.description.robot import Payload
+from jointwise.description import Payload
 from jointwise.design import make_experiment
 from jointwise.errors import DataError, EstimationError
 from jointwise.joint.calibration_terms import drive_gain

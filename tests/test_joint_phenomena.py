@@ -11,8 +11,7 @@ import pytest
 import jointwise as jw
 import jointwise.joint
 from cli_runs import run
-from jointwise.design import EXPERIMENTS
-from jointwise.design.plan import PURPOSES
+from jointwise.design import EXPERIMENTS, PURPOSES
 from jointwise.errors import EstimationError
 from jointwise.joint import PHENOMENA, JointModel, Part, identify, joint_record, model
 from jointwise.joint.laws import METHODS

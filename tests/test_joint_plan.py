@@ -18,11 +18,20 @@ import pytest
 import jointwise
 from cli_runs import settings_for
 from jointwise.cli import main
-from jointwise.design import APART, EXPERIMENTS, Body, Piecewise, make_experiment
+from jointwise.design import (
+    APART,
+    EXPERIMENTS,
+    PURPOSES,
+    Body,
+    Piecewise,
+    Plan,
+    PlannedExperiment,
+    make_experiment,
+    make_plan,
+    urscript,
+)
 from jointwise.design.fourier import FadedSeries
 from jointwise.design.limits import motion_limits
-from jointwise.design.plan import PURPOSES, Plan, PlannedExperiment, make_plan
-from jointwise.design.urscript import urscript
 from jointwise.errors import ModelError, OutputError
 from jointwise.experiment.plan_files import write_plan
 from jointwise.model.skeleton import Tool

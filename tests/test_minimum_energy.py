@@ -13,9 +13,8 @@ import pytest
 import jointwise as jw
 from cli_runs import done, refused
 from jointwise.design.trajectory import DurationError
-from jointwise.energy import minimum
+from jointwise.energy import minimum, motion_power
 from jointwise.energy.minimum import MotionSearch
-from jointwise.energy.motion_power import motion_power
 from jointwise.energy.motion_space import FreeLeg, PathLeg, StraightPath, UnitSpline, paths_of
 from jointwise.energy.motion_task import MotionTask, TaskSettings, fastest_ramps, least_duration, trapezoid
 

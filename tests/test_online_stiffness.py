@@ -11,7 +11,7 @@ import pytest
 
 from cli_runs import done, refused
 from cli_runs import run as run_command
-from jointwise.data.log import Log
+from jointwise.data import Log
 from jointwise.data.write import write_csv
 from jointwise.errors import DataError, EstimationError, ModelError, ShapeError
 from jointwise.estimation.recursive import VARIANTS

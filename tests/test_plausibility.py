@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from jointwise import load_robot
-from jointwise.description.mounting import gravity_vector
-from jointwise.description.robot import Limits, Payload, Robot
+from jointwise.description import Limits, Payload, Robot, gravity_vector
 from jointwise.finding import Finding
 from jointwise.model.rigid import inverse_dynamics
 from jointwise.model.terms import slip_elements, slip_state

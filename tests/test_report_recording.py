@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cli_runs import done
-from jointwise.data.log import Log
+from jointwise.data import Log
 from jointwise.experiment import SimulationResult, simulate
 from jointwise.report.recording import render_recording
 from kernels import needs_native

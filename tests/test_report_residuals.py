@@ -9,7 +9,7 @@ import pytest
 
 import jointwise
 from jointwise.calibration import calibrate
-from jointwise.data.log import Log
+from jointwise.data import Log
 from jointwise.estimation.structure import Structure
 from jointwise.options import Options
 from jointwise.report.data import collect

@@ -12,7 +12,7 @@ import pytest
 from scipy.special import stdtrit
 
 from jointwise.calibration import calibrate
-from jointwise.data.log import Log
+from jointwise.data import Log
 from jointwise.data.statistics import MOVING_SPEED, moving_samples
 from jointwise.description import load_robot
 from jointwise.document import decode, decode_document

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jointwise as jw
-from jointwise.description.mounting import gravity_vector
+from jointwise.description import gravity_vector
 from jointwise.errors import DescriptionError, ModelError, ShapeError
 from jointwise.estimation.structure import Structure
 from jointwise.model import rigid

@@ -11,11 +11,11 @@ import pytest
 import jointwise as jw
 from cli_runs import run
 from jointwise.calibration import Options
-from jointwise.data import write_log
-from jointwise.data.log import Log, Origin
-from jointwise.description.transmission import Transmission, coupled, parse_coupling, refuse_coupled
+from jointwise.data import Log, Origin, write_log
+from jointwise.description import Transmission
+from jointwise.description.transmission import coupled, parse_coupling, refuse_coupled
 from jointwise.description.urdf import urdf_text
-from jointwise.design.fourier import fourier_trajectory
+from jointwise.design import fourier_trajectory
 from jointwise.errors import DescriptionError, EstimationError, ImplausibleError
 from jointwise.estimation.structure import Structure
 from jointwise.joint import JointModel, identify_friction, joint_record

@@ -13,8 +13,7 @@ import pytest
 
 from cli_runs import done, refused
 from jointwise import load_robot
-from jointwise.design.plan import make_plan
-from jointwise.design.urscript import urscript
+from jointwise.design import make_plan, urscript
 from jointwise.errors import ModelError
 from jointwise.virtual_ur import make_virtual_ur
 from jointwise.virtual_ur.script import PERIOD, run_script

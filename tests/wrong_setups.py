@@ -12,7 +12,7 @@ import numpy as np
 from scipy.signal import butter, lfilter
 
 from jointwise import Log, Payload, Robot, list_robots, load_robot
-from jointwise.description.mounting import gravity_vector
+from jointwise.description import gravity_vector
 from jointwise.spatial import Array
 
 

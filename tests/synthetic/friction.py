@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from jointwise.description.robot import Joint, Robot
-from jointwise.design.trajectory import Trajectory
+from jointwise.description import Joint, Robot
+from jointwise.design import Trajectory
 from jointwise.errors import ModelError
 from jointwise.model.terms import (
     LOAD_POWERS,

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from jointwise.data.log import Log, Origin
-from jointwise.description.mounting import Mounting, gravity_vector
-from jointwise.description.robot import Payload, Robot, frozen_array
-from jointwise.design.fourier import fourier_trajectory
-from jointwise.design.trajectory import Trajectory
+from jointwise.data import Log, Origin
+from jointwise.description import Payload, Robot, gravity_vector
+from jointwise.description.mounting import Mounting
+from jointwise.description.robot import frozen_array
+from jointwise.design import Trajectory, fourier_trajectory
 from jointwise.errors import ModelError, ShapeError, nearest
 from jointwise.simulation.robot.defaults import joint_size
 from jointwise.simulation.sensors import JitterMode, Readings, Sensors

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jointwise.description.robot import Robot
-from jointwise.design.trajectory import States, Trajectory
+from jointwise.description import Robot
+from jointwise.design import States, Trajectory
 from jointwise.model.dynamics import Dynamics
 from jointwise.model.rigid import inverse_dynamics
 from jointwise.spatial import Array

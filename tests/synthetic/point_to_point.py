@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jointwise.description.robot import Robot
+from jointwise.description import Robot
+from jointwise.design import States, Trajectory
 from jointwise.design.limits import MotionLimits, motion_limits
-from jointwise.design.trajectory import DurationError, States, Trajectory, check_positive
+from jointwise.design.trajectory import DurationError, check_positive
 from jointwise.errors import ModelError
 from jointwise.spatial import Array
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jointwise.design.trajectory import States
+from jointwise.design import States
 from jointwise.spatial import Array
 from synthetic.friction import JointFriction
 from synthetic.plant import Plant
