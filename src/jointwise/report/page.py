@@ -20,6 +20,7 @@ from jointwise.atomic import atomic_write, make_directory, output_set
 from jointwise.description.robot import Joint, Robot
 from jointwise.errors import MissingExtraError
 from jointwise.formatting import fixed, number, percent, r2_text
+from jointwise.result.verdict import GRADE_TEXT
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -205,6 +206,7 @@ def environment() -> Environment:
     )
     for function in (number, fixed, percent, r2_text):
         templates.filters[function.__name__] = function
+    templates.globals["grade_text"] = GRADE_TEXT
     templates.filters["norm"] = lambda vector: math.hypot(*vector)
     templates.filters["scaled"] = lambda values, factor: [None if x is None else factor * x for x in values]
     return templates

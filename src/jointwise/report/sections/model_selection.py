@@ -5,7 +5,7 @@ from __future__ import annotations
 from jointwise.estimation.cross_validation import Choice
 from jointwise.formatting import condition_text, number
 from jointwise.report.data import ReportData
-from jointwise.report.page import Html, element, facts, items, join, paragraph
+from jointwise.report.page import Html, fragment
 from jointwise.result.calibration import Calibration
 from jointwise.result.text import explain_structure
 
@@ -15,51 +15,34 @@ METHODS = {"wls": "weighted least squares", "ols": "ordinary least squares", "hu
 def selection_section(data: ReportData) -> Html:
     """Return the joint model, a bar chart per selection, and the settings."""
     calibration = data.calibration
-    model = paragraph(element("strong", "Joint model: "), calibration.structure_text, ".")
-    words = items(explain_structure(calibration.structure), class_="small")
-    return join([model, words, _selections(calibration), element("h3", "Settings"), facts(_settings(calibration))])
-
-
-def _selections(calibration: Calibration) -> Html:
-    if not calibration.choices:
-        return paragraph("Nothing was selected automatically: all settings were specified.")
-    hint = paragraph(
-        "Each bar is a cross-validation error (MSE / variance, geometric mean over the joints) within the training "
-        "data; shorter is better. The selections were made in this order, each with the results of the previous "
-        "ones. A more complex model is selected only if it is better by more than 1 % and by more than the standard "
-        "error of the difference.",
-        class_="hint",
+    return fragment(
+        "selection.html",
+        model=calibration.structure_text,
+        explained=explain_structure(calibration.structure),
+        choices=[(choice.question, choice.taken, _bars(choice)) for choice in calibration.choices],
+        settings=_settings(calibration),
     )
-    return join([hint, element("div", *(_selection(choice) for choice in calibration.choices), class_="questions")])
 
 
-def _selection(choice: Choice) -> Html:
+def _bars(choice: Choice) -> list[tuple[str, float, float, str, bool]]:
+    """Return name, score, width of the bar (%), excess over the best and whether it was selected, by candidate."""
     scores = [score for _, score in choice.alternatives]
     least, most = min(scores), max(scores)
-    selected = [_same(name, choice.taken) for name, _ in choice.alternatives]
-    pairs = zip(choice.alternatives, selected, strict=True)
-    rows = [_bar(name, score, least, most, chosen) for (name, score), chosen in pairs]
-    text = f"Selected: {choice.taken}, the minimum of a parabola through the best three."
-    note = "" if any(selected) else paragraph(text, class_="small")
-    title = element("h4", choice.question[:1].upper() + choice.question[1:])
-    return element("div", title, element("ul", *rows, class_="bars"), note, class_="question")
+    return [
+        (
+            name,
+            score,
+            100.0 * score / most if most > 0.0 else 0.0,
+            f"+{100.0 * (score / least - 1.0):.1f} %" if least > 0.0 and score > least else "lowest",
+            _same(name, choice.taken),
+        )
+        for name, score in choice.alternatives
+    ]
 
 
 def _same(name: str, taken: str) -> bool:
     """Return whether two labels are equal up to the format of a number: `0 ms` and `0.0 ms` are."""
     return name == taken or name.replace(" ", ".0 ", 1) == taken
-
-
-def _bar(name: str, score: float, least: float, most: float, selected: bool) -> Html:
-    width = 100.0 * score / most if most > 0.0 else 0.0
-    excess = f"+{100.0 * (score / least - 1.0):.1f} %" if least > 0.0 and score > least else "lowest"
-    return element(
-        "li",
-        element("span", name, join([" ", element("em", "selected")]) if selected else "", class_="bar-name"),
-        element("span", number(score), element("small", f" {excess}"), class_="bar-score"),
-        element("span", element("span", style=f"width:{width:.1f}%"), class_="bar", aria_hidden="true"),
-        class_="selected" if selected else None,
-    )
 
 
 def _settings(calibration: Calibration) -> list[tuple[object, object]]:

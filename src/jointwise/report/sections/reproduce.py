@@ -5,9 +5,8 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from jointwise.formatting import MISSING
 from jointwise.report.data import ReportData
-from jointwise.report.page import Html, element, facts, items, join, length_unit, paragraph, robot_title, table
+from jointwise.report.page import Html, fragment, length_unit, robot_title
 from jointwise.result.calibration import Calibration
 from jointwise.result.model_file import SCHEMA
 from jointwise.result.predict import EXTRAS
@@ -16,16 +15,23 @@ from jointwise.result.predict import EXTRAS
 def reproduce_section(data: ReportData) -> Html:
     """Return the command, the table of files, and the origin of the model."""
     origin = data.calibration.provenance
-    pairs: list[tuple[object, object]] = [
-        ("Robot", f"{robot_title(data.robot)} ({data.robot.name}), {data.robot.dof} joints"),
-        ("Mounting", origin.mounting),
-        ("Output", f"{data.calibration.output} [{data.calibration.unit}]"),
-        ("Jointwise version", origin.version),
-        ("Model schema", str(SCHEMA)),
-        ("Date", origin.date),
-        ("Computing time", f"{origin.seconds:.1f} s"),
-    ]
-    return join([_command(data), _files(data), facts(pairs)])
+    training = [(source.file, "training data", source.samples, source.sha256) for source in origin.logs]
+    others = [(item.log.origin, item.label, item.log.samples) for item in data.validation]
+    return fragment(
+        "reproduce.html",
+        command=data.command or default_command(data),
+        by_hand=not (data.command or data.calibration.choices),
+        files=[*training, *((Path(log.path).name, label, samples, log.sha256) for log, label, samples in others)],
+        facts=[
+            ("Robot", f"{robot_title(data.robot)} ({data.robot.name}), {data.robot.dof} joints"),
+            ("Mounting", origin.mounting),
+            ("Output", f"{data.calibration.output} [{data.calibration.unit}]"),
+            ("Jointwise version", origin.version),
+            ("Model schema", str(SCHEMA)),
+            ("Date", origin.date),
+            ("Computing time", f"{origin.seconds:.1f} s"),
+        ],
+    )
 
 
 def default_command(data: ReportData) -> str:
@@ -48,65 +54,21 @@ def _validation_options(data: ReportData) -> list[str]:
     return [*held_out, *(["--validate", *others] if others else [])]
 
 
-def _command(data: ReportData) -> Html:
-    line = element("pre", element("code", data.command or default_command(data)), tabindex="0")
-    if data.command or data.calibration.choices:
-        return line
-    note = "This command does not include settings that were specified by hand; see Model selection."
-    return join([line, paragraph(note, class_="small")])
-
-
 def _training_paths(data: ReportData) -> list[str]:
     if data.training:
         return [item.log.origin.path for item in data.training]
     return [source.file for source in data.calibration.provenance.logs]
 
 
-def _files(data: ReportData) -> Html:
-    training = [
-        (_file(source.file), "training data", f"{source.samples:,}", _hash(source.sha256))
-        for source in data.calibration.provenance.logs
-    ]
-    validation = [
-        (_file(Path(item.log.origin.path).name), item.label, f"{item.log.samples:,}", _hash(item.log.origin.sha256))
-        for item in data.validation
-    ]
-    head = ("File", "Role", "Samples", "SHA-256")
-    return table("Files", head, [*training, *validation], text_columns=(0, 1, 3))
-
-
-def _hash(sha256: str) -> Html:
-    return element("code", sha256 or MISSING)
-
-
-def _file(name: str) -> Html:
-    return element("span", name, class_="file")
-
-
-# -- usage --
-
-
 def usage_section(data: ReportData) -> Html:
     """Return the command, the same in Python, the columns, and references to the documentation."""
-    calibration, file = data.calibration, shlex.quote(data.file)
-    command = f"jointwise predict {file} LOG.csv --output predicted.csv"
-    signal = f"{calibration.output} [{calibration.unit}]"
-    return join(
-        [
-            paragraph(
-                f"Predict the {signal} of every joint for every sample of a log, on the command line or in Python:"
-            ),
-            _code(command),
-            _code(python_lines(data.file, calibration)),
-            _required_columns(calibration),
-            items(
-                [
-                    "Logs with other column names or units: option --columns, see docs/reference/formats.md.",
-                    "Feed-forward torque of a planned motion: docs/tutorials/control-a-simulated-arm.md.",
-                    f"Validation on another motion: jointwise validate {file} OTHER_LOG.csv.",
-                ]
-            ),
-        ]
+    calibration = data.calibration
+    return fragment(
+        "usage.html",
+        signal=f"{calibration.output} [{calibration.unit}]",
+        file=shlex.quote(data.file),
+        python=python_lines(data.file, calibration),
+        columns=_required_columns(calibration),
     )
 
 
@@ -120,11 +82,7 @@ def python_lines(file: str, calibration: Calibration) -> str:
     )
 
 
-def _code(text: str) -> Html:
-    return element("pre", element("code", text), tabindex="0")
-
-
-def _required_columns(calibration: Calibration) -> Html:
+def _required_columns(calibration: Calibration) -> list[tuple[object, ...]]:
     robot = calibration.model.robot
     last = robot.dof
     units = list(dict.fromkeys(length_unit(joint) for joint in robot.joints))
@@ -137,4 +95,4 @@ def _required_columns(calibration: Calibration) -> Html:
     for name in calibration.extras:
         unit = " or ".join(length + ("/s" if name == "qd" else "") for length in units)
         rows.append((f"{name}1 … {name}{last}", unit, EXTRAS[name], "recommended"))
-    return table("Columns of the log", ("Column", "Unit", "Quantity", "Required"), rows, text_columns=(0, 1, 2, 3))
+    return rows
