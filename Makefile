@@ -7,7 +7,7 @@ DEV_READY := $(VENV)/.ready-dev
 LOCK := requirements-dev.lock
 SOURCES := pyproject.toml setup.py $(wildcard src/native/* src/jointwise/runtime/core/*)
 
-.PHONY: setup lock demo test thorough sanitize lint types docs check gate compat benchmark clean
+.PHONY: setup lock demo test thorough sanitize lint types docs check gate compat package benchmark clean
 
 setup: $(DEV_READY)
 
@@ -74,7 +74,11 @@ gate: setup
 compat: setup
 	$(BIN)/python tools/compat.py
 
-check: test lint types sanitize docs thorough gate compat
+# The sdist and the wheel, checked, and used in empty environments without a compiler; they are kept in dist.
+package: setup
+	$(BIN)/python tools/package.py
+
+check: test lint types sanitize docs thorough gate compat package
 
 benchmark: setup
 	$(BIN)/python benchmarks/rigid.py

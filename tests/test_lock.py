@@ -53,3 +53,11 @@ def test_every_package_has_a_hash_and_no_address() -> None:
         assert re.search(r"--hash=sha256:[0-9a-f]{64}", entry), entry
     assert "://" not in LOCK
     assert "index" not in LOCK
+
+
+def test_continuous_integration_runs_on_every_python_that_is_supported() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    versions = re.findall(r"Programming Language :: Python :: (3\.\d+)", "\n".join(project["classifiers"]))
+    workflow = (ROOT / ".github" / "workflows" / "tests.yml").read_text()
+    assert re.search(r"^ +python: (\[.*\])$", workflow, re.MULTILINE)[1] == str(versions).replace("'", '"')
+    assert versions[0] == project["requires-python"].removeprefix(">=")

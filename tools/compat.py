@@ -17,7 +17,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -104,14 +103,24 @@ def log_file(name: str) -> Path:
     return BUILD / f"{re.sub(r'[^a-z0-9.=-]+', '-', name.lower())}.txt"
 
 
-def run(command: list[str | Path], log: str, variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
+@dataclass(frozen=True)
+class Ended:
+    """A process that has ended: exit code (negative for a signal), output, and CPU time in s."""
+
+    code: int
+    output: str
+    seconds: float
+
+
+def run(command: list[str | Path], log: str, variables: dict[str, str]) -> Ended:
     """Run a command in the root directory; its output goes to the log file too."""
-    environment = {**os.environ, **variables}
-    ended = subprocess.run(
-        command, cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
-    )
-    log_file(log).write_text(ended.stdout)
-    return ended
+    with log_file(log).open("w") as file:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env={**os.environ, **variables}, stdout=file, stderr=subprocess.STDOUT
+        )
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return Ended(process.returncode, log_file(log).read_text(errors="replace"), used.ru_utime + used.ru_stime)
 
 
 def last_line(text: str) -> str:
@@ -181,8 +190,8 @@ def virtual_environment(row: Row) -> Path:
             (folder / name).write_text(text)
         options = ["-r", folder / "requirements.txt", "-c", folder / "constraints.txt"]
         pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--no-compile", *options]
-        if (installed := run(pip, f"install {row.name}", {})).returncode:
-            raise Failed(f"not installed: {last_line(installed.stdout)}")
+        if (installed := run(pip, f"install {row.name}", {})).code:
+            raise Failed(f"not installed: {last_line(installed.output)}")
         stamp.write_text(wanted)
     return folder / "bin" / "python"
 
@@ -190,11 +199,11 @@ def virtual_environment(row: Row) -> Path:
 def probe(row: Row, python: Path) -> dict[str, Any]:
     """Return what a row computes with."""
     ended = run([python, "-c", PROBE], f"probe {row.name}", row.environment)
-    if ended.returncode == -signal.SIGILL:
+    if ended.code == -signal.SIGILL:
         raise Skipped("this CPU lacks its instructions")
-    if ended.returncode:
-        raise Failed(last_line(ended.stdout))
-    return json.loads(last_line(ended.stdout))
+    if ended.code:
+        raise Failed(last_line(ended.output))
+    return json.loads(last_line(ended.output))
 
 
 # -- rows --------------------------------------------------------------------------------------------------------------
@@ -237,8 +246,8 @@ def blas_rows(default: list[str]) -> Iterator[Row]:
         yield Row(f"{title}, 2 threads", variables={**variables, "OMP_NUM_THREADS": "2"})
 
 
-def result(row: Row, files: list[Path]) -> tuple[str, str]:
-    """Run the tests of a row; return how many passed, and with which Python and libraries."""
+def result(row: Row, files: list[Path]) -> tuple[str, str, float]:
+    """Run the tests of a row; return how many passed, with which Python and libraries, and the CPU time in s."""
     if row.skipped:
         raise Skipped(row.skipped)
     python = virtual_environment(row)
@@ -248,33 +257,31 @@ def result(row: Row, files: list[Path]) -> tuple[str, str]:
         raise Failed(f"the native kernel {row.kernel} is not built: {log_file(f'build {row.kernel}')}")
     pytest = [python, "-m", "pytest", "-m", "compat", "-p", "no:cacheprovider", "--tb=short", *files]
     tests = run(pytest, row.name, row.environment)
-    if tests.returncode:
-        failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", tests.stdout, re.MULTILINE)
-        raise Failed("\n    ".join([last_line(tests.stdout), *failed, str(log_file(row.name))]))
-    return last_line(tests.stdout).partition(" in ")[0], found["versions"]
+    if tests.code:
+        failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", tests.output, re.MULTILINE)
+        raise Failed("\n    ".join([last_line(tests.output), *failed, str(log_file(row.name))]))
+    return last_line(tests.output).partition(" in ")[0], found["versions"], tests.seconds
 
 
 def line(row: Row, files: list[Path]) -> tuple[bool, str]:
     """Run a row; return whether it does not fail, and its line of the table."""
-    begin = time.monotonic()
     try:
-        text, versions = result(row, files)
-        passed = True
+        text, versions, seconds = result(row, files)
     except (Skipped, Failed) as reason:
         passed = isinstance(reason, Skipped)
-        text, versions = f"{'skipped' if passed else 'FAILED'}: {reason}", ""
-    seconds = "" if row.skipped else f"{time.monotonic() - begin:.0f}"
-    return passed, f"{row.name:32} {seconds:>7}  {text:24} {versions}".rstrip()
+        return passed, f"{row.name:33} {'':>5}  {'skipped' if passed else 'FAILED'}: {reason}"
+    return True, f"{row.name:33} {seconds:5.0f}  {text:36} {versions}"
 
 
 def main(words: list[str]) -> int:
     """Run the rows whose names contain one of the words, or all; print the table."""
     BUILD.mkdir(parents=True, exist_ok=True)
     files = sorted(path for path in (ROOT / "tests").rglob("test_*.py") if "mark.compat" in path.read_text())
-    for kernel in KERNELS:
-        build(kernel)
+    build("-O3")
     chosen = [row for row in rows() if not words or any(word.lower() in row.name.lower() for word in words)]
-    print(f"{'configuration':32} {'seconds':>7}  result", flush=True)
+    for kernel in {row.kernel for row in chosen} - {"-O3"}:
+        build(kernel)
+    print(f"{'configuration':33} {'CPU s':>5}  {'result':36} libraries", flush=True)
     ended = []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for passed, text in pool.map(lambda row: line(row, files), chosen):
