@@ -26,6 +26,7 @@ from jointwise.data.write import write_csv
 from jointwise.errors import DataError, MissingExtraError, ModelError, OutputError
 from jointwise.estimation.cross_validation import Choice
 from jointwise.estimation.structure import Structure
+from jointwise.finding import Finding, worst
 from jointwise.formatting import fixed, listed, number
 from jointwise.model.terms import Coulomb, Hysteresis, PowerFlow, Rated, Stribeck, Viscous
 from jointwise.options import Options
@@ -464,6 +465,28 @@ def test_everything_but_markup_is_escaped() -> None:
     assert safe_json({"a": "</script><!--&\u2028"}) == r'{"a":"\u003c/script\u003e\u003c!--\u0026\u2028"}'
     with pytest.raises(ValueError, match="not JSON compliant"):
         safe_json(float("nan"))
+
+
+def test_findings_of_a_log_are_shown_with_their_severity(
+    calibration: Calibration, logs: tuple[Log, Log], tmp_path: Path
+) -> None:
+    turned = replace(logs[1], qd=-np.asarray(logs[1].qd))
+    text = write_report(calibration, tmp_path, [], [turned]).read_text(encoding="utf-8")
+    assert (
+        '<span class="badge error"><span class="mark" aria-hidden="true">✕</span> error</span> qd1 has the opp' in text
+    )
+    assert '<span class="advice">Turn it.</span>' in text
+    style = text[: text.index("</style>")]
+    assert all(f".badge.{severity}" in style for severity in ("ok", "warning", "error"))
+
+
+def test_a_finding_is_the_same_as_text_json_and_html() -> None:
+    found = Finding("warning", "payload", "<2 kg> more", "Declare it.", joint=1)
+    assert found.line() == "warning: payload: <2 kg> more. Declare it."
+    assert "<strong>payload</strong>: &lt;2 kg&gt; more." in found.__html__()
+    entries = found.to_dict(check="subject")
+    assert (entries["check"], entries["joint"], entries["evidence"]) == ("payload", 2, "<2 kg> more")
+    assert worst([found, replace(found, severity="info")]) == "warning" and worst([]) == "ok"
 
 
 def test_number_formats() -> None:
