@@ -73,6 +73,11 @@ def signal_calls() -> dict[str, Call]:
     }
 
 
+def pair_terms() -> Array:
+    """Return the friction terms of two joints."""
+    return np.array([x for joint in ROBOT.joints[:2] for x in joint.law.packed(1e-3)])
+
+
 def friction_calls() -> dict[str, Call]:
     """Return calls of friction laws along a path."""
     x, pair = series(SAMPLES), (SAMPLES, 2)
@@ -84,6 +89,7 @@ def friction_calls() -> dict[str, Call]:
         "rate_slip": ([x, level, level.copy(), LIMITS.copy(), 0.1, *zeros(6, pair)], {5, 6}),
         "lugre": ([x, level, level.copy(), *zeros(2, SAMPLES)], {3, 4}),
         "hysteresis": ([terms, x, *zeros(4, pair)], {2, 3}),
+        "joint_friction": ([pair_terms(), *zeros((2, 4)), *(series(2) for _ in range(4)), *zeros(2)], {6}),
         "steady_friction": ([terms, x, x.copy(), x.copy(), *zeros(pair)], {4}),
         "slip_hysteresis": ([LAWS.copy(), np.ones((2, 3)), *zeros((2, 5)), rows(2), *zeros(pair)], {2, 4}),
         "slip_torque": ([LAWS.copy(), *(rows(2) for _ in range(4)), *zeros(pair, pair)], {5, 6}),
@@ -139,7 +145,15 @@ def right_call(name: str) -> Call:
 
 
 NAMES = tuple(signal_calls() | friction_calls() | control_calls())
-ANY_SIZE = {("decimate", 0), ("decimate", 1), ("decimate", 3), ("leaky_sum", 0), ("hysteresis", 1), ("hysteresis", 2)}
+ANY_SIZE = {
+    ("decimate", 0),
+    ("decimate", 1),
+    ("decimate", 3),
+    ("leaky_sum", 0),
+    ("hysteresis", 1),
+    ("hysteresis", 2),
+    ("joint_friction", 1),
+}
 """Arrays that may be longer."""
 
 
@@ -259,8 +273,7 @@ def two_joints(periods: int) -> list[object]:
     chain = make_chain(load_robot("ur5e"))
     pair = (chain[0][:2], *(part[:2].copy() for part in chain[1:5]), chain[5])
     joints, backlash = (part[:2].copy() for part in ROBOT.packed)
-    terms = np.array([x for joint in ROBOT.joints[:2] for x in joint.law.packed(1e-3)])
-    state = np.zeros(2 * (len(ROWS) + 4) + 1)
+    terms, state = pair_terms(), np.zeros(2 * (len(ROWS) + 4) + 1)
     return [
         pair,
         joints,

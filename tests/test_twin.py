@@ -20,6 +20,9 @@ from jointwise.model.periodic_table import TURN
 from jointwise.model.spring import Cubic, Segments
 from jointwise.model.terms import Coulomb, Hysteresis, Stribeck, Viscous
 from jointwise.options import Options
+from jointwise.runtime.motion import make_motion, term_torques
+from jointwise.simulation.recording import digital_robot_from_truth
+from jointwise.simulation.robot import DigitalRobot, step
 from jointwise.simulation.robot.joint import kinematic_error
 
 STRUCTURE = Structure(
@@ -141,3 +144,33 @@ def test_the_twin_keeps_the_exponent_of_the_stribeck_curve():
     law, misfit = _steady_law(terms, fastest=1.0)
     assert (law.coulomb, law.viscous, law.stribeck.extra) == pytest.approx((4.0, 6.0, 3.0), rel=0.01)
     assert (law.stribeck.speed, law.stribeck.shape) == (0.08, 2.0) and misfit < 0.01
+
+
+@pytest.mark.parametrize("gear", [(), ("stiffness",)])
+def test_the_friction_of_a_twin_is_that_of_its_model(model, gear):
+    """At every instant, the plant's friction equals the feed-forward terms along its rotor path: nothing is fitted."""
+    planned, rate = model.for_use("feed-forward").calibration, 2000.0
+    known = jw.make_twin(model)
+    digital = DigitalRobot(known.robot, known.joints, gravity=known.gravity).without("thermal", *gear)
+    state = digital.rest(np.array([0.3, -1.0, 1.2, -0.5, 0.4, 0.2]))
+    t = np.arange(1200)[:, None] / rate
+    swing = 60.0 * np.abs(state.load).clip(0.05, 0.5) * np.sin(2.0 * np.pi * (2.0 + np.arange(6.0)) * t)
+    states = [state]
+    for row in digital.gains * state.current + swing:
+        states.append(step(digital, states[-1], row, rate=rate, substeps=1))
+    found = np.array([digital.friction(each) for each in states])
+    theta, speed, load, warm = (np.array([s.row(k) for s in states]) for k in ("theta", "speed", "load", "temperature"))
+    motion = make_motion(planned.model, rate, theta, speed, np.zeros_like(theta), temperature=warm)
+    expected, _ = term_torques(planned.model, motion, planned.estimate.values, load)
+    assert (np.abs(np.diff(np.sign(speed), axis=0)).sum(axis=0) > 4.0).all()  # every joint reverses
+    assert np.abs(expected).max(axis=0).min() > 0.5
+    np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-9)
+
+
+def test_the_truth_of_a_twin_keeps_its_terms(model, pair):
+    again = digital_robot_from_truth(pair[1].truth)
+    assert [joint.terms.to_list() for joint in again.joints] == [j.terms.to_list() for j in jw.make_twin(model).joints]
+    worn = again.aged(friction=0.5).joints[0].terms
+    assert worn.values[1] == pytest.approx(1.5 * again.joints[0].terms.values[1])
+    assert again.without("friction").joints[0].terms is None
+    assert not again.without("viscous").joints[0].terms.of_role("viscous").terms

@@ -386,7 +386,7 @@ static void NAME(finish_friction)(machine *r, const double *theta_before, double
         }
         double work = at->friction[j] * move;
         at->worked[j] += work;
-        r->heat[j] += work;
+        r->heat[j] += work - r->step_laws[j].constant * move; /* a constant torque or a spring heats nothing */
     }
     if (!r->rigid_friction || r->locked)
         return;

@@ -188,6 +188,25 @@ INLINED jw_path_mean dry_mean(const step_friction *f, double move, int plain)
     return sum;
 }
 
+/* Friction at the instant where the elements are, at the speed w. */
+INLINED double friction_now(const step_friction *f, double w)
+{
+    double torque = f->factor * w + f->constant;
+    for (int c = 0; c < f->law->carriers; c++) {
+        const carrier *at = &f->law->carried[c];
+        if (at->term == NULL) {
+            torque += jw_positive(f->level[c]) * tanh(w / at->width);
+        } else {
+            jw_term term = *at->term;
+            if (term.kind == JW_TERM_slip)
+                term.number[0] = 1.0; /* no time passes: nothing relaxes */
+            torque += jw_slip_along(&term, f->memory + at->memory, f->level[c], f->h[c], f->backlash[c],
+                                    f->per_backlash[c], 0.0).mean;
+        }
+    }
+    return torque;
+}
+
 /* The energy (J) that the elements hold. */
 INLINED double dry_energy(const step_friction *f)
 {

@@ -261,6 +261,39 @@ static PyObject *joint_memory(PyObject *self, PyObject *args)
     return laws == NULL && n > 0 ? NULL : PyLong_FromSsize_t(most);
 }
 
+/* joint_friction(terms, memory (joints, numbers), speed, load, temperature, theta, out (joints,)): friction at an instant. */
+static PyObject *joint_friction(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *o[7], *result = NULL;
+    if (!PyArg_ParseTuple(args, "OOOOOOO", &o[0], &o[1], &o[2], &o[3], &o[4], &o[5], &o[6]))
+        return NULL;
+    lent held;
+    held.count = 0;
+    const double *speed, *load, *temperature, *theta, *memory;
+    double *out;
+    Py_ssize_t n, count;
+    joint_terms *laws = NULL;
+    if (any_numbers(o[2], "speed", 0, &held, &speed, &n) && any_numbers(o[1], "memory", 0, &held, &memory, &count) &&
+        numbers(o[3], "load", n, 0, &held, &load) && numbers(o[4], "temperature", n, 0, &held, &temperature) &&
+        numbers(o[5], "theta", n, 0, &held, &theta) && outputs(o[6], "out", n, 0, &held, &out)) {
+        if (n < 1 || count % n != 0) {
+            PyErr_SetString(PyExc_ValueError, "memory must be of as many joints as speed");
+        } else if ((laws = parse_terms(o[0], n, count / n, &held)) != NULL) {
+            for (Py_ssize_t j = 0; j < n; j++) {
+                step_friction f;
+                jw_input in = {.speed = speed[j], .load = load[j], .temperature = temperature[j], .position = theta[j]};
+                begin_friction(&laws[j], memory + j * (count / n), 1.0, &in, theta[j], 0, &f);
+                out[j] = friction_now(&f, speed[j]);
+            }
+            result = Py_NewRef(Py_None);
+        }
+    }
+    PyMem_Free(laws);
+    give_back(&held);
+    return result;
+}
+
 /* hysteresis(terms, theta (samples,), memory (numbers,), out (samples, 2)): the dry part of a joint at the level of its slip
  * terms, and its mean since the sample before; the memory is updated. */
 static PyObject *hysteresis(PyObject *self, PyObject *args)
@@ -319,6 +352,8 @@ static PyObject *steady_friction(PyObject *self, PyObject *args)
 
 PyMethodDef PLANT_METHODS[] = {
     {"joint_memory", joint_memory, METH_VARARGS, "(terms, joints) -> numbers that friction remembers"},
+    {"joint_friction", joint_friction, METH_VARARGS,
+     "(terms, memory, speed, load, temperature, theta, out): friction of joints at an instant"},
     {"steady_friction", steady_friction, METH_VARARGS, "(terms, speed, load, temperature, out): dry level and viscous factor"},
     {"hysteresis", hysteresis, METH_VARARGS, "(terms, theta, memory, out): dry friction and its means along a path"},
     {"simulate", simulate, METH_VARARGS,

@@ -20,7 +20,7 @@ from jointwise.model import joint_friction as plant
 from jointwise.model import terms as laws
 from jointwise.model.periodic_table import TURN
 from jointwise.model.spring import Cubic, Segments
-from jointwise.model.terms import Coulomb, Hysteresis, Inertia, Offset, Stribeck, Temperature, Term, Viscous
+from jointwise.model.terms import Hysteresis, JointLaw, Stribeck, Temperature, Term, has_core_law
 from jointwise.result.calibration import CalibratedModel, Calibration, calibration_of
 from jointwise.runtime.motion import term_values
 from jointwise.simulation.robot import default_joints
@@ -50,8 +50,6 @@ MAP_POINTS = 2048
 """Points of a turn from which the waves of a gear are computed."""
 BACKLASH_POINTS = 240
 """Points of a turn of the backlash map, as those of the default joints."""
-SIMULATED = (Coulomb, Hysteresis, Inertia, Offset, Stribeck, Temperature, Viscous)
-"""Terms that the simulated joint has."""
 
 TermValues = list[tuple[Term, Array]]
 """Terms of a joint with the values of their parameters."""
@@ -82,9 +80,10 @@ class Twin:
 def make_twin(model: CalibratedModel, joints: Iterable[JointModel] = ()) -> Twin:
     """Return the digital robot of a calibrated model; pass it to `simulate`.
 
-    Bodies, rotors, drive gains and friction are those of the model, the friction that of its feed-forward estimate.
-    Joint files add stiffness, kinematic error, lost motion, drive and temperature behaviour, and their friction in
-    place of that of the model. What neither contains is typical for the size of the joints and listed in the notes.
+    Bodies, rotors, drive gains and friction are those of the model. Friction is the terms of its feed-forward estimate
+    as they are, driven by the rotors. Joint files add stiffness, kinematic error, lost motion, drive and temperature
+    behaviour, and their friction in place of that of the model. What neither contains is typical for the size of the
+    joints and listed in the notes.
 
     Args:
         model: The calibrated model, a `Calibration` or a `RobotModel`, with physical parameters.
@@ -137,7 +136,7 @@ class _Builder:
         made = replace(self.usual, inertia=self._inertia(notes))
         made = self._with_gear(made, notes)
         made = self._with_motor(made, notes)
-        return replace(made, friction=self._friction(made, notes)), notes
+        return replace(made, friction=self._friction(made, notes), terms=self._law(notes)), notes
 
     def _part(self, name: str) -> Part | None:
         return None if self.known is None else self.known.parts.get(name)
@@ -189,18 +188,26 @@ class _Builder:
 
     # -- friction --
 
+    def _law(self, notes: dict[str, str]) -> JointLaw:
+        """Return the friction terms as they are; those of the drive's measurement act on no rotor."""
+        pairs = self._terms()
+        if self._part("temperature") is not None and not any(isinstance(term, Temperature) for term, _ in pairs):
+            known = _known_terms(self.known)  # type: ignore[arg-type]
+            pairs = [*pairs, *((term, values) for term, values in known if isinstance(term, Temperature))]
+        apart = ("inertia", "drive")
+        kept = [(term, values) for term, values in pairs if term.role not in apart and has_core_law(term)]
+        names = {term.kind for term, _ in kept} | {"inertia"}
+        if left_out := sorted({term.kind for term, _ in pairs} - names):
+            notes["not simulated"] = ", ".join(left_out)
+        return JointLaw(tuple(term for term, _ in kept), tuple(values for _, values in kept))
+
     def _friction(self, made: JointPlant, notes: dict[str, str]) -> plant.Friction:
+        """Return the coefficients closest to the terms: what controllers know of the friction."""
         pairs = self._terms()
         fastest = max(float(self.calibration.fastest[self.joint]), 0.1)
-        steady, misfit = _steady_law(pairs, fastest)
-        if misfit > 0.0:
-            notes["friction over speed"] = "fitted to the model by Coulomb, Stribeck and viscous friction"
-        slip, text = _slip(pairs, made.backlash.mean)
-        notes.update(text)
+        steady, _ = _steady_law(pairs, fastest)
+        slip, _ = _slip(pairs, made.backlash.mean)
         effort = self.calibration.model.robot.joints[self.joint].limits.effort or 100.0
-        left_out = sorted({term.kind for term, _ in pairs if not isinstance(term, SIMULATED)})
-        if left_out:
-            notes["not simulated"] = ", ".join(left_out)
         thermal = self._thermal(pairs, notes)
         return replace(steady, load=_load_growth(pairs, LOAD * effort, fastest), slip=slip, thermal=thermal)
 

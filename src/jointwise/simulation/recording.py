@@ -23,6 +23,7 @@ from jointwise.document import Kind, check_kind, decode, read_document
 from jointwise.errors import ModelError
 from jointwise.model.base import base_parameters
 from jointwise.model.spring import Cubic, Rigid, Segments
+from jointwise.model.terms import JointLaw, term_from_dict
 from jointwise.simulation.robot.defaults import joint_effort
 from jointwise.simulation.robot.digital import DigitalRobot, Supply
 from jointwise.simulation.robot.joint import Elasticity, JointPlant
@@ -276,7 +277,10 @@ def load_truth(path: str | Path) -> dict[str, Any]:
 
 def joint_to_dict(joint: JointPlant) -> dict[str, Any]:
     """Return a joint as numbers; a limit that is not there (inf) is None."""
-    document: dict[str, Any] = _plain(asdict(joint))
+    document: dict[str, Any] = _plain(asdict(replace(joint, terms=None)))
+    del document["terms"]
+    if joint.terms is not None:
+        document["terms"] = joint.terms.to_list()
     kind = next(name for name, spring in SPRINGS.items() if isinstance(joint.stiffness, spring))
     return document | {"stiffness": {"kind": kind, **document["stiffness"]}}
 
@@ -286,9 +290,12 @@ def joint_from_dict(document: Mapping[str, Any]) -> JointPlant:
     spring = dict(document["stiffness"])
     stiffness = _built(SPRINGS[spring.pop("kind")], spring)
     friction = {_RENAMED.get(name, name): value for name, value in document.get("friction", {}).items()}
-    others = {name: value for name, value in document.items() if name != "stiffness"} | {"friction": friction}
-    joint: JointPlant = _built(JointPlant, others)
-    return replace(joint, stiffness=stiffness)
+    others = {name: value for name, value in document.items() if name not in ("stiffness", "terms")}
+    joint: JointPlant = _built(JointPlant, others | {"friction": friction})
+    entries = [dict(entry) for entry in document.get("terms", ())]
+    values = tuple(np.array(entry.pop("values"), dtype=float) for entry in entries)
+    law = JointLaw(tuple(term_from_dict(entry) for entry in entries), values) if "terms" in document else None
+    return replace(joint, stiffness=stiffness, terms=law)
 
 
 def _plain(value: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -96,9 +97,14 @@ class JointLaw:
         """Return the terms with other roles than these."""
         return self._chosen([term.role not in roles for term in self.terms])
 
-    def scaled(self, factor: float) -> JointLaw:
-        """Return the same terms with all values times a factor."""
-        return JointLaw(self.terms, tuple(factor * value for value in self.values))
+    def scaled(self, factor: float, roles: Sequence[Role]) -> JointLaw:
+        """Return the same terms, the values of those with some roles times a factor."""
+        pairs = zip(self.terms, self.values, strict=True)
+        return JointLaw(self.terms, tuple(factor * value if term.role in roles else value for term, value in pairs))
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """Return the terms with their values as a document."""
+        return [{**t.to_dict(), "values": v.tolist()} for t, v in zip(self.terms, self.values, strict=True)]
 
     def _chosen(self, kept: Sequence[bool]) -> JointLaw:
         pairs = [pair for pair, keep in zip(zip(self.terms, self.values, strict=True), kept, strict=True) if keep]

@@ -22,7 +22,7 @@ from jointwise.model.rigid.chain import Chain, make_chain
 from jointwise.model.transmission import motor_torque, motor_values
 from jointwise.simulation.robot.defaults import default_joints
 from jointwise.simulation.robot.joint import JointPlant, aged_joint, kinematic_error, switched_off
-from jointwise.simulation.robot.packing import pack_backlash, pack_joints
+from jointwise.simulation.robot.packing import kernel, pack_backlash, pack_joints
 from jointwise.simulation.robot.stability import largest_step
 from jointwise.simulation.robot.state import State, blank_state
 from jointwise.spatial import Array
@@ -205,7 +205,21 @@ class DigitalRobot:
     @cached_property
     def elements(self) -> int:
         """Numbers that the friction of a joint remembers, in the state: deformations of slip elements, rad."""
-        return max(len(joint.friction.slip.limits) for joint in self.joints)
+        described = max(len(joint.friction.slip.limits) for joint in self.joints)
+        if all(joint.terms is None for joint in self.joints):
+            return described
+        return max(described, int(kernel().joint_memory(self.terms(1.0), len(self.joints))))
+
+    def friction(self, state: State) -> Array:
+        """Return the friction of the rotors at the instant of a state, (joints,), Nm.
+
+        The row `friction` of a state is the mean over the last step; without the damping of LuGre bristles both agree
+        as the step goes to zero.
+        """
+        out, rows = np.empty(self.robot.dof), ("speed", "load", "temperature", "theta")
+        signals = [np.ascontiguousarray(state.row(name)) for name in rows]
+        kernel().joint_friction(self.terms(1.0), np.ascontiguousarray(state.deformation), *signals, out)
+        return out
 
     @cached_property
     def gains(self) -> Array:

@@ -13,7 +13,7 @@ from jointwise.errors import ModelError, check_finite, check_range, nearest
 from jointwise.model.joint_friction import COULOMB_LIMIT, Friction, Slip, Stribeck, ThermalFriction
 from jointwise.model.periodic_table import TURN, PeriodicTable
 from jointwise.model.spring import Cubic, Rigid, Segments
-from jointwise.model.terms import JointLaw
+from jointwise.model.terms import DRY, JointLaw, Role
 from jointwise.spatial import Array
 
 MOST_HARMONICS = 8
@@ -194,7 +194,8 @@ class JointPlant:
         gear_ratio: r, motor turns a joint turn; used by the complete model only.
         stiffness: Spring of the gear.
         damping: Damping D of the gear, Nm s/rad.
-        friction: Friction of the rotor.
+        friction: Friction of the rotor by its coefficients, which is also what controllers know of it.
+        terms: Friction as terms, in place of the coefficients: that of a calibrated model as it is. None without.
         backlash: B(θ), the scale of the slip elements of friction and of the lost motion.
         kinematic_error: Harmonics of the kinematic error e(θ).
         lost_motion: Lost motion d(θ) P.
@@ -207,6 +208,7 @@ class JointPlant:
     stiffness: Elasticity = field(default_factory=Rigid)
     damping: float = 0.0
     friction: Friction = field(default_factory=Friction)
+    terms: JointLaw | None = None
     backlash: Backlash = field(default_factory=Backlash)
     kinematic_error: tuple[Harmonic, ...] = ()
     lost_motion: LostMotion = field(default_factory=LostMotion)
@@ -223,7 +225,7 @@ class JointPlant:
     @cached_property
     def law(self) -> JointLaw:
         """Friction as terms, which the integrator runs."""
-        return self.friction.law(self.backlash)
+        return self.friction.law(self.backlash) if self.terms is None else self.terms
 
     @property
     def is_rigid(self) -> bool:
@@ -287,6 +289,11 @@ SWITCHES: dict[str, tuple[str, Switch]] = {
 }
 """One line about each phenomenon, and how it is switched off."""
 
+TERM_ROLES: dict[str, Role] = {"viscous": "viscous", "temperature": "thermal"}
+"""Roles of the terms of a calibrated model that make a phenomenon alone."""
+DRY_PHENOMENA = ("coulomb", "hysteresis", "load", "stribeck", "asymmetry", "backlash")
+"""Phenomena of dry friction: without one of them, a twin has the coefficients closest to its terms instead."""
+
 PHENOMENA = tuple(SWITCHES)
 """What can be switched off; without all of them the arm is rigid and its rotors are part of its inertia."""
 
@@ -303,8 +310,15 @@ def switched_off(joint: JointPlant, names: tuple[str, ...]) -> JointPlant:
         if name not in SWITCHES and name not in GROUPS:
             raise ModelError(f"unknown phenomenon '{name}'. {nearest(name, [*SWITCHES, *GROUPS])}")
         for phenomenon in GROUPS.get(name, (name,)):
-            joint = SWITCHES[phenomenon][1](joint)
+            joint = replace(SWITCHES[phenomenon][1](joint), terms=_terms_without(joint.terms, phenomenon))
     return joint
+
+
+def _terms_without(law: JointLaw | None, phenomenon: str) -> JointLaw | None:
+    """Return terms without a phenomenon; None for the coefficients, where it is no term alone."""
+    if law is None or phenomenon in DRY_PHENOMENA:
+        return None
+    return law.without(TERM_ROLES[phenomenon]) if phenomenon in TERM_ROLES else law
 
 
 def aged_joint(joint: JointPlant, friction: float = 0.0, stiffness: float = 0.0) -> JointPlant:
@@ -313,6 +327,7 @@ def aged_joint(joint: JointPlant, friction: float = 0.0, stiffness: float = 0.0)
     return replace(
         joint,
         friction=_scaled_friction(joint.friction, 1.0 + friction),
+        terms=None if joint.terms is None else joint.terms.scaled(1.0 + friction, (*DRY, "viscous", "thermal")),
         stiffness=_scaled_spring(joint.stiffness, 1.0 + stiffness),
     )
 
