@@ -15,7 +15,8 @@ from jointwise.estimation.bounded import (
     squared_error,
     squared_error_from_moments,
 )
-from jointwise.estimation.factors import FOLDS, MAX_BLOCKS, JointFactors, fold_blocks, triangle
+from jointwise.estimation.factors import FOLDS, MAX_BLOCKS, JointFactors, fold_blocks, sums_of_others, triangle
+from jointwise.estimation.gram import gram_solution
 from jointwise.estimation.least_squares import (
     KnownSum,
     Layout,
@@ -24,6 +25,7 @@ from jointwise.estimation.least_squares import (
     stacked,
     weighted_least_squares,
 )
+from jointwise.estimation.linear_fit import scaled_solution
 from jointwise.estimation.uncertainty import uncertainty_of
 from jointwise.spatial import Array
 
@@ -386,3 +388,59 @@ def test_stacking_divides_every_joint_by_its_spread() -> None:
     factors = stacked(parts, LAYOUT, np.array([2.0, 4.0]))
     np.testing.assert_array_equal(factors[0], [0.5, 0.5, 0.5, 0.5, 0.0, 0.0, 0.0, 0.5])
     np.testing.assert_array_equal(factors[1], [0.25, 0.0, 0.25, 0.0, 0.25, 0.25, 0.25, 0.25])
+
+
+# -- condition numbers -----------------------------------------------------------------------------------------------
+
+
+def nearly_collinear(condition: float, seed: int) -> tuple[Array, Array]:
+    """Return columns of unit length (200, 8) with about this condition number, and a solution of size 1."""
+    rng = np.random.default_rng(seed)
+    columns = rng.normal(size=(200, 7))
+    columns = np.column_stack([columns, columns[:, 0] + 2.0 * rng.normal(size=200) / condition])
+    return columns / np.linalg.norm(columns, axis=0), rng.normal(size=8)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("condition", [1e1, 1e3, 1e5])
+def test_gram_matrices_lose_the_square_of_the_condition_number(condition: float, seed: int) -> None:
+    columns, x = nearly_collinear(condition, seed)
+    rows = np.column_stack([columns, columns @ x])
+    square = max(np.linalg.cond(columns), 10.0) ** 2
+    np.testing.assert_allclose(gram_solution(rows.T @ rows), x, rtol=0.0, atol=3e-15 * square)
+    np.testing.assert_allclose(scaled_solution(columns, columns @ x), x, rtol=0.0, atol=1e-13 * np.sqrt(square))
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("condition", [1e7, 1e9, 1e15])
+def test_beyond_their_digits_gram_matrices_drop_the_combination_and_keep_the_rest(condition: float, seed: int) -> None:
+    columns, x = nearly_collinear(condition, seed)
+    rows = np.column_stack([columns, columns @ x])
+    found = gram_solution(rows.T @ rows)
+    shared = np.append(x[1:7], 0.5 * (x[0] + x[7]))
+    np.testing.assert_allclose(found[1:7], shared[:6], atol=2e-6)
+    np.testing.assert_allclose(found[[0, 7]], shared[6], atol=2e-6)
+    np.testing.assert_allclose(columns @ found, columns @ x, atol=2e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("condition", [1e1, 1e3, 1e5, 1e7, 1e12])
+def test_moments_with_a_ridge_differ_little_from_factors_at_any_condition(condition: float, seed: int) -> None:
+    columns, x = nearly_collinear(condition, seed)
+    rows = np.column_stack([columns, columns @ x])
+    free = np.zeros(8, dtype=bool)
+    found, exact = bounded_from_moments(rows.T @ rows, free), bounded_least_squares(rows, free)
+    np.testing.assert_allclose(found, exact, rtol=0.0, atol=3e-6)
+
+
+def test_a_fold_that_holds_nearly_all_of_a_column_takes_no_digits_of_the_others() -> None:
+    rng = np.random.default_rng(6)
+    parts = rng.normal(size=(6, 50, 3))
+    parts[1:, :, 1] *= 1e-9
+    squares = np.array([part.T @ part for part in parts])
+    others = sums_of_others(squares)
+    for k in range(6):
+        exact = np.sum(np.delete(squares, k, axis=0), axis=0)
+        np.testing.assert_allclose(others[k], exact, rtol=1e-14)
+    assert abs((squares.sum(axis=0) - squares[0])[1, 1] / others[0][1, 1] - 1.0) > 0.1
+    np.testing.assert_array_equal(sums_of_others(squares[:1]), np.zeros((1, 3, 3)))

@@ -52,6 +52,27 @@ def test_plain_is_least_squares_with_the_prior() -> None:
     np.testing.assert_allclose(state.covariance, P, rtol=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("width", "errors"), [(1e10, 5e-3), (1e12, 0.3)])
+@pytest.mark.parametrize("condition", [1.0, 1e2, 1e6])
+def test_a_prior_a_million_times_wider_than_the_noise_is_the_widest(
+    condition: float, width: float, errors: float, seed: int
+) -> None:
+    """Values keep within a part of their standard error of least squares by QR, natively and in NumPy."""
+    rng, n = np.random.default_rng(seed), 6
+    axes = np.linalg.qr(rng.normal(size=(n, n)))[0]
+    rows = rng.normal(size=(300, n)) @ (axes * np.geomspace(1.0, 1.0 / condition, n)) @ axes.T
+    y = rows @ rng.normal(size=n) + 1e-3 * rng.normal(size=300)
+    stacked = np.vstack([rows, np.eye(n) / np.sqrt(width)])
+    exact = np.linalg.lstsq(stacked, np.append(y, np.zeros(n)))[0]
+    deviations = 1e-3 * np.linalg.norm(np.linalg.pinv(stacked), axis=1)
+    estimator = RecursiveLeastSquares(np.full(n, width), "plain")
+    for run in (estimator.run, lambda *args: in_numpy(estimator, *args)):
+        state = run(estimator.init(), rows, y)[2]
+        assert np.abs((state.values - exact) / deviations).max() < errors
+        assert state.rejected == 0
+
+
 def test_exponential_is_least_squares_with_decaying_weights() -> None:
     rows, y = data()
     estimator = ESTIMATORS["exponential"]

@@ -2,7 +2,7 @@
 
 With the moments ``G_f = [W y]ᵀ [W y]`` of fold f, the estimate without the fold and its held-out error are
 
-    x_(f) = argmin_x [x; -1]ᵀ (Σ_g G_g - G_f) [x; -1],    e_f = [x_(f); -1]ᵀ G_f [x_(f); -1],
+    x_(f) = argmin_x [x; -1]ᵀ (Σ_{g≠f} G_g) [x; -1],    e_f = [x_(f); -1]ᵀ G_f [x_(f); -1],
 
 so that no data are needed again. A more complex candidate must be better by more than the standard error of the
 difference (L. Breiman, J. Friedman, R. Olshen and C. Stone, "Classification and Regression Trees", 1984, section 3.4).
@@ -19,7 +19,7 @@ from scipy.special import stdtr
 
 from jointwise.errors import EstimationError
 from jointwise.estimation.bounded import bounded_from_moments, squared_error_from_moments
-from jointwise.estimation.factors import Index, JointMoments
+from jointwise.estimation.factors import Index, JointMoments, sums_of_others
 from jointwise.estimation.least_squares import Problem, QuickProblem, assembled
 from jointwise.spatial import Array, Mask
 
@@ -107,10 +107,9 @@ def cross_validate(problem: Problem | QuickProblem, sigma: Array, fitted: Sequen
     quick = (problem.quick() if isinstance(problem, Problem) else problem).folded()
     _refuse_few_folds(quick.joints[0].blocks)
     folds = list(zip(*(joint.squares for joint in quick.joints), strict=True))
-    squares = [assembled(fold, quick.layout, sigma) for fold in folds]
-    total = np.sum(squares, axis=0)
     if fitted is None:
-        fitted = [bounded_from_moments(total - square, quick.layout.bound) for square in squares]
+        others = sums_of_others(np.array([assembled(fold, quick.layout, sigma) for fold in folds]))
+        fitted = [bounded_from_moments(square, quick.layout.bound) for square in others]
     errors = [
         [squared_error_from_moments(G, values[index]) for G, index in zip(fold, quick.layout.index, strict=True)]
         for fold, values in zip(folds, fitted, strict=True)

@@ -42,6 +42,18 @@ def block_sums(y: Array, weights: Array, starts: Sequence[int] | Index = (0,)) -
     return np.asarray(np.add.reduceat(parts, starts, axis=1).T)
 
 
+def sums_of_others(parts: Array) -> Array:
+    """Return for each of the parts (n, ...) the sum of all others, (n, ...).
+
+    By addition alone: a difference from the whole sum has no digits where one part holds nearly all of it.
+    """
+    none = np.zeros_like(parts[:1])
+    before = np.cumsum(np.concatenate([none, parts[:-1]]), axis=0)
+    after = np.cumsum(np.concatenate([none, parts[:0:-1]]), axis=0)[::-1]
+    result: Array = before + after
+    return result
+
+
 @dataclass
 class BlockSums:
     """Sums over the rows of each block of one joint.

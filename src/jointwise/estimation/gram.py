@@ -2,6 +2,11 @@
 
 The last column of C is the right side y of ``A x = y``, or the residual of a solution. A Gram matrix has the shape
 (n + 1, n + 1), those of all blocks (blocks, n + 1, n + 1).
+
+**Digits.** A Gram matrix squares the condition number κ of the columns (of unit length). Solutions x of size 1 have
+errors of about 1e-16 κ²: 2e-7 at κ = 2e4, 2e-5 at 2e5. From κ = 1e6 a combination that the data show less than `RCOND`
+is dropped: x then has the least norm, the fit is as good, and the other combinations keep their digits. Where rows are
+at hand, `linear_fit.scaled_solution` has twice as many digits.
 """
 
 from __future__ import annotations
@@ -12,6 +17,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from jointwise.estimation.bounded import bounded_from_moments, squared_error_from_moments
 from jointwise.estimation.cross_validation import FOLDS
+from jointwise.estimation.factors import sums_of_others
 from jointwise.estimation.jackknife import jackknife_covariance
 from jointwise.spatial import Array
 
@@ -21,7 +27,11 @@ SINGULAR = 1e-9
 """Relative singular value below which a combination of parameters is not identifiable and stays unchanged."""
 
 
-def normal_solution(A: Array, b: Array, rcond: float = 1e-12) -> Array:
+RCOND = 1e-12
+"""Relative singular value below which normal equations show nothing but rounding: κ of 1e6."""
+
+
+def normal_solution(A: Array, b: Array, rcond: float = RCOND) -> Array:
     """Return the minimum-norm solution x (n,) of ``A x = b``, with A (n, n) scaled to a unit diagonal.
 
     Singular values below `rcond` times the largest are ignored: parameters without influence stay zero.
@@ -47,7 +57,7 @@ def block_grams(columns: Array, block: NDArray[np.intp]) -> Array:
     return np.array([columns[block == b].T @ columns[block == b] for b in np.unique(block)])
 
 
-def gram_solution(gram: Array, rcond: float = 1e-12) -> Array:
+def gram_solution(gram: Array, rcond: float = RCOND) -> Array:
     """Return the least-squares solution for a Gram matrix (n + 1, n + 1) of the columns and, last, the right side."""
     return normal_solution(gram[:-1, :-1], gram[:-1, -1], rcond)
 
@@ -105,8 +115,7 @@ def gram_covariance(grams: Array) -> Array:
 
     Without block b the solution moves by ``d_b = -(A - A_b)⁻¹ c_b``, one Gauss-Newton step.
     """
-    total = grams.sum(axis=0)
-    return jackknife_covariance(np.array([gram_solution(total - block, SINGULAR) for block in grams]))
+    return jackknife_covariance(np.array([gram_solution(others, SINGULAR) for others in sums_of_others(grams)]))
 
 
 def folds_of(grams: Array) -> list[tuple[Array, Array]]:

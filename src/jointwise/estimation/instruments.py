@@ -22,7 +22,7 @@ import numpy as np
 from jointwise.data.conditioning import motion_chunks
 from jointwise.data.log import Log
 from jointwise.errors import DataError, EstimationError
-from jointwise.estimation.factors import Index, JointFactors
+from jointwise.estimation.factors import Index, JointFactors, sums_of_others
 from jointwise.estimation.fit import Fit
 from jointwise.estimation.jackknife import jackknife_covariance, student_factor
 from jointwise.estimation.least_squares import Layout, Solution
@@ -96,11 +96,13 @@ def instrumental_variables(
     at_bound = layout.bound & (start.values == 0.0)
     active = np.flatnonzero(~at_bound & ~undetermined)
     moments = [_moments(factors, layout, start.sigma, b, active) for b in range(factors[0].blocks)]
-    A, b = (sum(part[k] for part in moments) for k in (0, 1))
-    _refuse_weak(np.asarray(A))
+    parts = [np.array([part[k] for part in moments]) for k in (0, 1)]
+    A, b = (part.sum(axis=0) for part in parts)
+    _refuse_weak(A)
     values = start.values.copy()
     values[active] = np.linalg.solve(A, b)
-    replicates = np.array([np.linalg.solve(A - part, b - right) for part, right in moments])
+    others = zip(*map(sums_of_others, parts), strict=True)
+    replicates = np.array([np.linalg.solve(left, right) for left, right in others])
     covariance = np.zeros((layout.count, layout.count))
     covariance[np.ix_(active, active)] = jackknife_covariance(replicates)
     deviation = np.sqrt(np.diag(covariance))

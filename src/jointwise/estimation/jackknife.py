@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from jointwise.estimation.factors import sums_of_others
 from jointwise.spatial import Array
 
 BLOCK_DURATION = 2.0
@@ -71,8 +72,8 @@ def jackknife(estimate: Callable[[Array], Array], block_sums: Array) -> tuple[Ar
         The estimate from all blocks, and its jackknife standard error, of the same shape.
 
     """
-    total = block_sums.sum(axis=0)
-    return estimate(total), standard_error(np.array([estimate(total - block) for block in block_sums]))
+    replicates = np.array([estimate(others) for others in sums_of_others(block_sums)])
+    return estimate(block_sums.sum(axis=0)), standard_error(replicates)
 
 
 def newton_replicates(values: Array, residual: Array, jacobian: Array, block: NDArray[np.intp]) -> Array:
@@ -92,13 +93,11 @@ def newton_replicates(values: Array, residual: Array, jacobian: Array, block: ND
     """
     scale = np.linalg.norm(jacobian, axis=0)
     scale[scale == 0.0] = 1.0
-    J = jacobian / scale
-    A = J.T @ J
-    steps = []
-    for b in np.unique(block):
-        rows = J[block == b]
-        steps.append(np.linalg.pinv(A - rows.T @ rows, rcond=1e-10, hermitian=True) @ (rows.T @ residual[block == b]))
-    result: Array = values + np.array(steps) / scale
+    parts = [(jacobian[block == b] / scale, residual[block == b]) for b in np.unique(block)]
+    others = sums_of_others(np.array([J.T @ J for J, _ in parts]))
+    inverses = np.linalg.pinv(others, rcond=1e-10, hermitian=True)
+    steps = np.array([inverse @ (J.T @ r) for inverse, (J, r) in zip(inverses, parts, strict=True)])
+    result: Array = values + steps / scale
     return result
 
 

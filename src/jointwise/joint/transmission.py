@@ -15,7 +15,6 @@ from scipy.optimize import brute, least_squares
 from jointwise.arguments import checked
 from jointwise.data.statistics import group_means
 from jointwise.estimation.cross_validation import SIGNIFICANT, simplest_candidate, unit_errors
-from jointwise.estimation.gram import normal_solution
 from jointwise.estimation.jackknife import (
     NORMAL_FACTOR,
     equal_blocks,
@@ -23,6 +22,7 @@ from jointwise.estimation.jackknife import (
     standard_error,
     student_factor,
 )
+from jointwise.estimation.linear_fit import scaled_solution
 from jointwise.joint.checks import MIN_REVERSALS, check_gravity, few_reversals, refuse
 from jointwise.joint.curve import CURVE_BINS, Curve, make_curve, plain
 from jointwise.joint.gear import (
@@ -55,6 +55,8 @@ from jointwise.model.periodic_table import TURN, PeriodicTable
 from jointwise.model.terms import slip_after_reversal, slip_slope_state, slip_slopes
 from jointwise.spatial import Array
 
+INDISTINCT = 1e-6
+"""Relative singular value below which the angles do not separate terms of the series, which then stay small."""
 MIN_ANGLES = 5
 """Fewest points of the coarse table that must be passed in both directions."""
 MAX_PHASE = 0.2
@@ -375,7 +377,7 @@ def fit_series(strokes: Strokes, orders: Orders, elastic: bool) -> SeriesFit:
 
 def solve_blocks(W: Array, y: Array, block: NDArray[np.intp]) -> tuple[Array, Array]:
     """Return least squares (columns,) and its replicates without one block each, (blocks, columns)."""
-    values = normal_solution(W.T @ W, W.T @ y)
+    values = scaled_solution(W, y, INDISTINCT)
     return values, newton_replicates(values, W @ values - y, W, block)
 
 
@@ -727,7 +729,7 @@ def _residual(strokes: Strokes, reach: float, orders: Orders, elastic: bool) -> 
     """Return angles and the residual of φ of a fit there, rad."""
     lagged = _lagged(strokes, reach)
     W = series_columns(lagged, orders, elastic)
-    return lagged.theta, lagged.phi - W @ normal_solution(W.T @ W, W.T @ lagged.phi)
+    return lagged.theta, lagged.phi - W @ scaled_solution(W, lagged.phi, INDISTINCT)
 
 
 def _largest_order(theta: Array, residual: Array) -> int:
