@@ -45,13 +45,19 @@ def test_the_last_bit_of_the_input_changes_nothing(seed: int) -> None:
     np.testing.assert_allclose(moved, masses, rtol=0.0, atol=MASSES)
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", range(FEW, PROBLEMS))
+def test_the_last_bit_of_the_input_changes_nothing_in_any_problem(seed: int) -> None:
+    test_the_last_bit_of_the_input_changes_nothing(seed)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernels are names of OpenBLAS on Linux")
-def test_every_kernel_finds_the_same_bodies(tmp_path: Path) -> None:
-    """A few problems; all of them with JOINTWISE_TRIALS=300, which takes two minutes."""
-    last = min(int(os.environ.get("JOINTWISE_TRIALS", FEW)), PROBLEMS)
-    expected = solutions("Prescott", 0, last, tmp_path)
+@pytest.mark.parametrize("last", [FEW // 4, pytest.param(PROBLEMS, marks=pytest.mark.thorough)])
+def test_every_kernel_finds_the_same_bodies(last: int, tmp_path: Path) -> None:
+    expected = solutions(KERNELS[0], 0, last, tmp_path)
     assert len(expected) == 4 * last
-    for kernel in KERNELS:
+    compare(expected, expected)
+    for kernel in KERNELS[1:]:
         found = solutions(kernel, 0, last, tmp_path)
         assert found.keys() == expected.keys()
         compare(found, expected)

@@ -32,6 +32,8 @@ from synthetic import SyntheticLog, default_friction, synthetic_log
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 from physical import measure, simulated
 
+pytestmark = pytest.mark.compat
+
 PRIOR_WEIGHT, TOLERANCE = PRIOR_WEIGHTS[0], 0.2
 UR5E, PLANAR = jw.load_robot("ur5e"), jw.load_robot("planar2")
 TANH = Structure("tanh", "none", (1.0,))

@@ -21,37 +21,53 @@ from selection_trial import REAL, SIMULATED, calibrated, selected
 
 TRIAL = Path(__file__).with_name("selection_trial.py")
 NAMES = [*SIMULATED, *(pytest.param(name, marks=needs_shared) for name in REAL)]
-ALL = "JOINTWISE_TRIALS" in os.environ
-COPIES = 5 if ALL else 1
-KERNELS = ("Prescott", "Nehalem", "Sandybridge", "Haswell", "SkylakeX") if ALL else ("Prescott", "SkylakeX")
+COPIES = 5
+KERNELS = ("Prescott", "Nehalem", "Sandybridge", "Haswell", "SkylakeX")
 AGREEMENT = 2e-11
-"""A; the largest difference of predictions on five logs was 8e-12 A of 5.7 A: rounding times the condition number."""
+"""A; the largest difference of predictions on four logs was 8e-12 A of 5.7 A: rounding times the condition number."""
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_noise_far_below_every_sensor_selects_the_same_model(name: str) -> None:
-    """One copy of each log; five with JOINTWISE_TRIALS set."""
+def assert_same_model(name: str, copies: int) -> None:
     first = selected(calibrated(name))
-    for number in range(1, COPIES + 1):
+    for number in range(1, copies + 1):
         assert selected(calibrated(name, number)) == first
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the kernels are names of OpenBLAS on Linux")
-@pytest.mark.parametrize("name", NAMES if ALL else NAMES[2:4])
-def test_every_kernel_selects_the_same_model_and_predicts_the_same(name: str, tmp_path: Path) -> None:
-    """Two kernels and logs; five of each with JOINTWISE_TRIALS set."""
+def assert_same_prediction(name: str, kernels: tuple[str, ...], folder: Path) -> None:
+    """Compare the models and predictions that other processes compute with BLAS kernels."""
     found = []
-    for kernel in KERNELS:
-        target = tmp_path / f"{kernel}.npy"
+    for kernel in kernels:
+        target = folder / f"{kernel}.npy"
         variables = os.environ | {"OPENBLAS_CORETYPE": kernel, "OMP_NUM_THREADS": "1"}
-        done = subprocess.run(
-            [sys.executable, str(TRIAL), name, str(target)], env=variables, capture_output=True, text=True, check=False
-        )
+        command = [sys.executable, str(TRIAL), name, str(target)]
+        done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         found.append((done.stdout, np.load(target)))
     for text, prediction in found[1:]:
         assert text == found[0][0]
         np.testing.assert_allclose(prediction, found[0][1], rtol=0.0, atol=AGREEMENT)
+
+
+def test_noise_far_below_every_sensor_selects_the_same_model() -> None:
+    assert_same_model(SIMULATED[0], 1)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", NAMES)
+def test_five_copies_of_every_log_select_the_same_model(name: str) -> None:
+    assert_same_model(name, COPIES)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernels are names of OpenBLAS on Linux")
+def test_two_kernels_select_the_same_model_and_predict_the_same(tmp_path: Path) -> None:
+    assert_same_prediction("puma560", ("Prescott", "SkylakeX"), tmp_path)
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernels are names of OpenBLAS on Linux")
+@pytest.mark.parametrize("name", NAMES)
+def test_every_kernel_selects_the_same_model_and_predicts_the_same(name: str, tmp_path: Path) -> None:
+    assert_same_prediction(name, KERNELS, tmp_path)
 
 
 # -- ties ------------------------------------------------------------------------------------------------------------
