@@ -12,6 +12,8 @@ import pytest
 from cli_runs import bench, done, refused, run, settings_for
 from jointwise.cli import every_command
 from jointwise.cli.command import Command, parser_of
+from jointwise.errors import OutputError
+from jointwise.experiment.motion_directory import search_in
 from jointwise.settings import Setting, settings_of
 
 RELEASE = json.loads((Path(__file__).parent / "data" / "interface.json").read_text(encoding="utf-8"))
@@ -172,3 +174,29 @@ def test_a_quiet_command_prints_nothing() -> None:
     assert "note" in run(*words).err
     ended = run(*words, "--quiet")
     assert (ended.code, ended.out, ended.err) == (0, "", "")
+
+
+@pytest.mark.parametrize("name", ["joint plan", "excite", "energy optimize", "rehearse", "export"])
+def test_commands_that_fill_a_directory_can_be_forced(name: str, tmp_path: Path) -> None:
+    assert {"--output", "--force"} <= set(spelt(COMMANDS[name]))
+
+
+def test_force_overwrites_and_keeps_other_files(tmp_path: Path) -> None:
+    words = ("joint", "plan", "--robot", "planar2", "--joint", 1, "--experiments", "friction", "--rate", 10)
+    (tmp_path / "mine.txt").write_text("mine")
+    assert "is not empty" in refused(*words, "--output", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    done(*words, "--output", tmp_path, "--force")
+    assert (tmp_path / "plan.json").exists() and (tmp_path / "mine.txt").read_text() == "mine"
+
+
+def test_a_search_in_a_directory_with_other_files_can_be_forced(tmp_path: Path) -> None:
+    (tmp_path / "old.json").write_text("old")
+
+    def write(text: str, folder: Path) -> None:
+        (folder / "old.json").write_text(text)
+
+    with pytest.raises(OutputError, match="is not empty"):
+        search_in(tmp_path, lambda state: "new", write)
+    assert search_in(tmp_path, lambda state: "new", write, force=True) == "new"
+    assert (tmp_path / "old.json").read_text() == "new"

@@ -139,7 +139,7 @@ def test_wrong_programs_and_robots_are_reported_in_one_line(tmp_path: Path) -> N
     assert "six revolute joints" in refused("virtual-ur", "--robot", "panda")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").touch()
-    assert "must be empty" in refused("rehearse", "--output", tmp_path / "full")
+    assert "is not empty" in refused("rehearse", "--output", tmp_path / "full")
 
 
 def test_the_server_says_where_it_is_as_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -196,6 +196,30 @@ def lock_directory(path: str | Path) -> None:
         lock = os.open(folder, os.O_RDONLY)
         outputs.locks[folder] = lock
         fcntl.flock(lock, fcntl.LOCK_EX)
+
+
+def check_directory(path: str | Path, known: Collection[str] = (), *, force: bool = False) -> Path:
+    """Return a directory for new files.
+
+    Args:
+        path: The directory; it may be absent.
+        known: Names of files that may be there already; those of a killed run always may.
+        force: Whether any other files may be there, which are overwritten where names are equal.
+
+    Raises:
+        OutputError: It is a file, or holds other files and `force` is False.
+
+    """
+    folder = Path(path)
+    if folder.exists() and not folder.is_dir():
+        raise OutputError(f"{folder}: is a file. Give the name of a directory.")
+    if folder.exists() and not force and any(_is_foreign(each.name, known) for each in folder.iterdir()):
+        raise OutputError(f"{folder}: is not empty. Choose another directory, or overwrite files with --force.")
+    return folder
+
+
+def _is_foreign(name: str, known: Collection[str]) -> bool:
+    return not name.endswith(SUFFIX) and name not in known
 
 
 def make_directory(path: str | Path) -> None:

@@ -84,6 +84,14 @@ class Fit:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DirectorySettings:
+    """The directory of a command's files."""
+
+    output: str = option(help="directory for the files, new or empty", metavar="DIR")
+    force: bool = option(False, "overwrite files in a directory that is not empty")
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClearanceSettings:
     """The height above the mounting plane that planned motions keep, None without one."""
 

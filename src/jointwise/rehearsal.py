@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from jointwise.arguments import checked
-from jointwise.atomic import make_directory
+from jointwise.atomic import check_directory, make_directory
 from jointwise.calibration import calibrate
 from jointwise.call_settings import RehearsalSettings
 from jointwise.data import read_log
 from jointwise.description.files import as_robot
 from jointwise.description.robot import Robot
 from jointwise.design import ExcitationOptions, Trajectory, make_experiment, optimize_excitation
-from jointwise.errors import ModelError, OutputError
+from jointwise.errors import ModelError
 from jointwise.result import Calibration, Validation, save_model, validate
 from jointwise.rtde.recorder import Recording, RecordingStatus, record
 from jointwise.rtde.server import LOOPBACK, TICK_RATE
@@ -70,6 +70,7 @@ def rehearse(
     duration: float = RehearsalSettings.duration,
     seed: int = RehearsalSettings.seed,
     optimize: bool = RehearsalSettings.optimize,
+    force: bool = False,
     progress: Callable[[str, float | None], None] | None = None,
 ) -> Rehearsal:
     """Record two motions of the virtual UR, calibrate on the first one and validate on the second one.
@@ -82,6 +83,7 @@ def rehearse(
         duration: Duration of each motion in s.
         seed: Seed of the motions and of the sensor noise.
         optimize: Train on an optimal excitation instead of a random one.
+        force: Whether files in a directory that is not empty are overwritten.
         progress: Called with the name of the stage and its completed share.
 
     Raises:
@@ -91,9 +93,7 @@ def rehearse(
     """
     if not LEAST_DURATION <= duration <= MOST_DURATION:
         raise ModelError(f"duration must be {LEAST_DURATION:g} to {MOST_DURATION:g} s. Got {duration:g} instead.")
-    arm, folder = as_robot(robot), Path(output)
-    if folder.exists() and any(folder.iterdir()):
-        raise OutputError(f"{folder}: must be empty or absent. Choose another directory.")
+    arm, folder = as_robot(robot), check_directory(output, force=force)
     check_six_axes(arm)
     report = progress or (lambda stage, share: None)
     motions = {

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from jointwise.call_settings import EnergySettings, MotorSheet
+from jointwise.call_settings import DirectorySettings, EnergySettings, MotorSheet
 from jointwise.cli.command import Command, Common, UsageError
 from jointwise.cli.inputs import Carried, Clear, LogFormat, Mounted, RobotFile, numbers
 from jointwise.cli.output import Progress, check_file, check_files, check_page, read_model, show
@@ -108,7 +108,7 @@ class Sheet(MotorSheet, Common):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Optimize(EnergySettings, Carried, Clear, Mounted, Common):
+class Optimize(DirectorySettings, EnergySettings, Carried, Clear, Mounted, Common):
     """The model, the task and its limits."""
 
     power: str = option(help="power model (energy fit or energy sheet)", argument=True)
@@ -116,7 +116,6 @@ class Optimize(EnergySettings, Carried, Clear, Mounted, Common):
     robot: str | None = option(
         None, "use described bodies and friction instead of a model", metavar="NAME|FILE", one_of="source"
     )
-    output: str = option(help="new directory for the files", metavar="DIR")
     start: tuple[float, ...] | None = option(None, "positions at the start, rad", metavar="Q1,Q2,..", parse=numbers)
     goal: tuple[float, ...] | None = option(None, "positions at the end, rad", metavar="Q1,Q2,..", parse=numbers)
     via: tuple[tuple[float, ...], ...] = option(
@@ -222,7 +221,7 @@ def optimize(settings: Optimize) -> int:
         result = minimize_energy(
             model, load_power_model(settings.power), settings.output, **task, **stated(EnergySettings, settings),
             payload=settings.load(), mounting=settings.stated_mounting(), clearance=settings.clearance,
-            tool=settings.shape(), progress=progress,
+            tool=settings.shape(), force=settings.force, progress=progress,
         )  # fmt: skip
     first = f"read {settings.output}/energy.html first; the cell is not checked"
     show(settings, result.to_dict, lambda: f"{result.summary()}\n{first}")

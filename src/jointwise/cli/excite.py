@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from jointwise.call_settings import ExcitationSettings
+from jointwise.call_settings import DirectorySettings, ExcitationSettings
 from jointwise.cli.command import Common
 from jointwise.cli.inputs import Clear, OnTable, RobotFile
 from jointwise.cli.output import Progress, read_model, show
@@ -30,10 +30,9 @@ resume it."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(ExcitationSettings, RobotFile, Clear, OnTable, Common):
+class Settings(DirectorySettings, ExcitationSettings, RobotFile, Clear, OnTable, Common):
     """The robot, the goal, the limits and where the files go."""
 
-    output: str = option(help="new directory for the files", metavar="DIR")
     model: str | None = option(
         None, "calibrated model from which torques and residuals are predicted", metavar="FILE",
         standard="the description",
@@ -58,7 +57,7 @@ def run(settings: Settings) -> int:
         **_known(settings, robot),
     )
     with Progress(settings.silent) as progress:
-        result = excite(robot, settings.output, options, progress=progress)
+        result = excite(robot, settings.output, options, force=settings.force, progress=progress)
     first = f"read {settings.output}/excitation.html first; the cell is not checked"
     show(settings, result.to_dict, lambda: f"{result.summary()}\n{first}")
     return 0

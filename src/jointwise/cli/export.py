@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from jointwise.call_settings import DirectorySettings
 from jointwise.cli.command import Common, UsageError
 from jointwise.cli.inputs import Carried, LogFormat
 from jointwise.cli.output import Progress, note, read_model, show
@@ -26,12 +27,11 @@ is lost on your data. urdf, mjcf and ros2 need physically consistent bodies (cal
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(Carried, LogFormat, Common):
+class Settings(DirectorySettings, Carried, LogFormat, Common):
     """The model, the target and its options."""
 
     model: str = option(help="model file of 'jointwise calibrate'", argument=True)
     to: str = option(help="c, fmu, urdf, mjcf, ros2, ur or all", metavar="TARGET")
-    output: str = option(help="directory for the files, new or empty", metavar="DIR")
     rate: Hertz | None = option(None, "sampling rate", metavar="HZ", standard="that of the training logs")
     log: tuple[str, ...] = option(
         (), "log on which the loss of accuracy is measured; can be repeated", metavar="LOG", many="repeat"
@@ -45,7 +45,6 @@ class Settings(Carried, LogFormat, Common):
     reference: str | None = option(
         None, "for ur: model of an arm as delivered, which the friction model of the controller fits", metavar="MODEL"
     )
-    force: bool = option(False, "overwrite files in a directory that is not empty")
 
 
 def run(settings: Settings) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jointwise.call_settings import PlanSettings
+from jointwise.call_settings import DirectorySettings, PlanSettings
 from jointwise.cli.command import Common
 from jointwise.cli.inputs import Clear, OnTable, RobotFile
 from jointwise.cli.joint_logs import with_joint
@@ -40,11 +40,10 @@ def experiment_names(text: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(PlanSettings, RobotFile, Clear, OnTable, Common):
+class Settings(DirectorySettings, PlanSettings, RobotFile, Clear, OnTable, Common):
     """The joint, the experiments and where the files go."""
 
     joint: Count = option(help="the joint under test, counted from 1", metavar="J")
-    output: str = option(help="new directory for the files", metavar="DIR")
     experiments: tuple[str, ...] | None = option(
         None, "stiffness, friction, load, temperature, transmission, motor", metavar="A,B", parse=experiment_names,
         standard="all",
@@ -68,7 +67,7 @@ def run(settings: Settings) -> int:
         tool=settings.shape(),
         called=_called(settings),
     )
-    files = write_plan(plan, settings.output, rate=settings.rate)
+    files = write_plan(plan, settings.output, rate=settings.rate, force=settings.force)
     show(
         settings,
         lambda: {"experiments": [step.facts() for step in plan.steps], "files": [str(path) for path in files]},

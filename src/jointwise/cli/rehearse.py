@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jointwise.call_settings import RehearsalSettings
+from jointwise.call_settings import DirectorySettings, RehearsalSettings
 from jointwise.cli.command import Common
 from jointwise.cli.inputs import NAMED, ROBOT, Description
 from jointwise.cli.output import Progress, show
@@ -19,11 +19,10 @@ Recording runs in real time and takes twice the duration. The directory contains
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(RehearsalSettings, Description, Common):
+class Settings(DirectorySettings, RehearsalSettings, Description, Common):
     """The robot, the directory and the duration."""
 
     robot: str = option("ur5e", NAMED, **ROBOT)
-    output: str = option(help="directory for recordings and model", metavar="DIR")
 
 
 def run(settings: Settings) -> int:
@@ -32,6 +31,8 @@ def run(settings: Settings) -> int:
 
     robot = settings.described(settings.robot)
     with Progress(settings.silent) as progress:
-        result = rehearse(robot, settings.output, **stated(RehearsalSettings, settings), progress=progress)
+        result = rehearse(
+            robot, settings.output, **stated(RehearsalSettings, settings), force=settings.force, progress=progress
+        )
     show(settings, result.to_dict, result.summary)
     return 0

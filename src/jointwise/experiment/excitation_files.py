@@ -23,6 +23,7 @@ def excite(
     output: str | Path,
     options: ExcitationOptions | None = None,
     *,
+    force: bool = False,
     progress: Callable[[str, float | None], None] | None = None,
 ) -> Excitation:
     """Optimise an excitation and write its files into a directory; an interrupted call is resumed by the same one.
@@ -35,6 +36,7 @@ def excite(
         robot: The robot, or its name.
         output: Directory for the files; it must be absent, empty, or that of an interrupted call.
         options: Duration, goal, limits and method.
+        force: Whether files in a directory that is not empty are overwritten.
         progress: Called with the name of the stage and its completed share.
 
     Raises:
@@ -47,7 +49,7 @@ def excite(
     def search(state: Path) -> Excitation:
         return optimize_excitation(arm, options, state=state, progress=progress)
 
-    return search_in(output, search, write_excitation)
+    return search_in(output, search, write_excitation, force=force)
 
 
 def write_excitation(excitation: Excitation, folder: Path) -> list[Path]:

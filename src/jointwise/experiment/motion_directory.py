@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
-from jointwise.atomic import SUFFIX, atomic_write, make_directory, output_set
+from jointwise.atomic import atomic_write, check_directory, make_directory, output_set
 from jointwise.description.robot import Robot
 from jointwise.design.excitation import OVERSAMPLING, RATE
 from jointwise.design.excitation_limits import Use
 from jointwise.design.trajectory import Trajectory
 from jointwise.document import write_document
-from jointwise.errors import OutputError
 from jointwise.report.page import environment
 from jointwise.spatial import Array
 
@@ -28,20 +27,23 @@ ROS_RATE = 100.0
 R = TypeVar("R")
 
 
-def search_in(output: str | Path, search: Callable[[Path], R], write: Callable[[R, Path], object]) -> R:
+def search_in(
+    output: str | Path, search: Callable[[Path], R], write: Callable[[R, Path], object], *, force: bool = False
+) -> R:
     """Return the result of a search whose files are in a directory; an interrupted search is resumed by the next call.
 
     Args:
         output: Directory; it must be absent, empty, or that of an interrupted call.
         search: Called with the file of the finished steps; returns the result.
         write: Called with result and directory; writes all files or none.
+        force: Whether files that are there are overwritten.
 
     Raises:
         OutputError: If the directory holds other files.
         MissingExtraError: If jinja2 is not installed.
     """
     environment()  # a search takes minutes: what its page needs is checked before
-    folder = usable_directory(output, (STATE_FILE,))
+    folder = check_directory(output, (STATE_FILE,), force=force)
     make_directory(folder)
     state = folder / STATE_FILE
     try:
@@ -52,16 +54,6 @@ def search_in(output: str | Path, search: Callable[[Path], R], write: Callable[[
             folder.rmdir()
     state.unlink(missing_ok=True)
     return result
-
-
-def usable_directory(output: str | Path, known: Collection[str] = ()) -> Path:
-    """Return a directory for files; reject one with other files than the `known` ones and those of a killed run."""
-    folder = Path(output)
-    if folder.exists() and not folder.is_dir():
-        raise OutputError(f"{folder}: is a file. Choose a new directory.")
-    if folder.exists() and any(not path.name.endswith(SUFFIX) and path.name not in known for path in folder.iterdir()):
-        raise OutputError(f"{folder}: is not empty, and nothing is overwritten. Choose a new directory.")
-    return folder
 
 
 def write_motion_files(

@@ -27,7 +27,7 @@ RESULT_KIND = Kind(
 
 @checked
 def minimize_energy(
-    model: CalibratedModel | Robot, power: PowerModel, output: str | Path, **task: Any
+    model: CalibratedModel | Robot, power: PowerModel, output: str | Path, *, force: bool = False, **task: Any
 ) -> MinimumEnergyMotion:
     """Optimise the energy of a motion and write its files; an interrupted call is resumed by the same one.
 
@@ -39,6 +39,7 @@ def minimize_energy(
         model: Calibrated model or robot.
         power: Power model.
         output: Directory for the files; it must be absent, empty, or that of an interrupted call.
+        force: Whether files in a directory that is not empty are overwritten.
         **task: Task and limits; see `jointwise.energy.optimize_motion`.
 
     Raises:
@@ -51,7 +52,7 @@ def minimize_energy(
     def search(state: Path) -> MinimumEnergyMotion:
         return optimize_motion(model, power, state=state, **task)
 
-    return search_in(output, search, write_motion)
+    return search_in(output, search, write_motion, force=force)
 
 
 def write_motion(result: MinimumEnergyMotion, folder: Path) -> list[Path]:

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from jointwise.arguments import checked
-from jointwise.atomic import make_directory, output_set
+from jointwise.atomic import check_directory, make_directory, output_set
 from jointwise.call_settings import PlanSettings
 from jointwise.design.plan import Plan, PlannedExperiment
 from jointwise.design.urscript import supports_urscript, urscript
 from jointwise.errors import OutputError
-from jointwise.experiment.motion_directory import usable_directory, write_rows, write_texts
+from jointwise.experiment.motion_directory import write_rows, write_texts
 from jointwise.report.plan import page
 from jointwise.spatial import Array
 
@@ -25,7 +25,12 @@ CHUNK_ROWS = 20_000
 
 @checked
 def write_plan(
-    plan: Plan, folder: str | Path, *, rate: float = PlanSettings.rate, programs: bool | None = None
+    plan: Plan,
+    folder: str | Path,
+    *,
+    rate: float = PlanSettings.rate,
+    programs: bool | None = None,
+    force: bool = False,
 ) -> list[Path]:
     """Write a plan into a new or empty directory and return its files; on an error nothing is written.
 
@@ -37,6 +42,7 @@ def write_plan(
         folder: The directory; it is created if missing.
         rate: Rate of the trajectories in Hz.
         programs: Whether to write URScript programs; None for the six-axis arms of Universal Robots.
+        force: Whether files in a directory that is not empty are overwritten.
 
     Raises:
         OutputError: If the rate is not positive, or the directory is not empty or cannot be created.
@@ -46,7 +52,7 @@ def write_plan(
     steps = {f"{number}-{step.purpose.name}": step for number, step in enumerate(plan.steps, start=1)}
     planned = {stem: step for stem, step in steps.items() if step.rejection is None}
     texts = _texts(plan, steps, rate, supports_urscript(plan.robot) if programs is None else programs)
-    target = usable_directory(folder)
+    target = check_directory(folder, force=force)
     with output_set():
         make_directory(target)
         write_texts(target, texts)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from jointwise.atomic import atomic_path, make_directory, output_set
+from jointwise.atomic import atomic_path, check_directory, make_directory, output_set
 from jointwise.data.log import Log
-from jointwise.errors import ModelError, OutputError
+from jointwise.errors import ModelError
 from jointwise.finding import Finding, Severity, with_severity
 from jointwise.result.metrics import CONTRADICTED
 from jointwise.result.plausibility import Setup
@@ -199,14 +199,6 @@ def report_text(
     return "\n".join(lines)
 
 
-def check_directory(directory: Path, force: bool) -> None:
-    """Reject a directory that is a file, or not empty unless `force`."""
-    if directory.exists() and not directory.is_dir():
-        raise OutputError(f"{directory}: is a file. Give the name of a directory.")
-    if directory.is_dir() and not force and any(directory.iterdir()):
-        raise OutputError(f"{directory}: is not empty. Choose another directory, or overwrite files with --force.")
-
-
 def write_export(
     target: str, model: RobotModel, content: Content, directory: Path, costs: tuple[Cost, ...], force: bool
 ) -> Export:
@@ -220,7 +212,7 @@ def write_export(
     if failed := with_severity(content.checks, "error"):
         why = f"{failed[0].subject}: {failed[0].sentence}"
         raise ModelError(f"the export to {target} does not agree with the model and was not written: {why}")
-    check_directory(directory, force)
+    check_directory(directory, force=force)
     title = f"# {model.name}: export to {target}\n\n"
     losses = tuple(loss.text for loss in content.losses)
     setup = model.calibration.setup

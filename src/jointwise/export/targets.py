@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from jointwise.arguments import checked
+from jointwise.atomic import check_directory
 from jointwise.data.log import Log
 from jointwise.errors import ModelError, nearest
 from jointwise.export.c_code import c_library, compiler
 from jointwise.export.fmu_archive import fmu_units
 from jointwise.export.mjcf_model import mjcf_model
-from jointwise.export.package import Content, Export, Loss, check_directory, costs_of, write_export
+from jointwise.export.package import Content, Export, Loss, costs_of, write_export
 from jointwise.export.ros2_package import ros2_package
 from jointwise.export.ur_script import ur_script
 from jointwise.export.urdf_model import urdf_model
@@ -65,7 +66,7 @@ def write(
     if target not in TARGETS:
         raise ModelError(f"unknown target '{target}'. {nearest(target, TARGETS)}")
     robot = model if isinstance(model, RobotModel) else RobotModel(calibration_of(model))
-    check_directory(Path(directory), force)
+    check_directory(Path(directory), force=force)
     content = TARGETS[target][1](robot, checked_rate(robot.rate if rate is None else rate), **options)
     content = replace(content, losses=(*_ignored_joints(robot), *content.losses))
     return write_export(target, robot, content, Path(directory), costs_of(robot, content, logs), force)
@@ -100,7 +101,7 @@ def write_all(
 
     """
     names = tuple(targets) or tuple(name for name in TARGETS if name not in unavailable(model))
-    check_directory(Path(directory), force)
+    check_directory(Path(directory), force=force)
     return [write(model, name, Path(directory) / name, force=force, **options) for name in names]
 
 
