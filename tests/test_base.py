@@ -11,8 +11,6 @@ from jointwise.errors import ShapeError
 from jointwise.model.base import base_parameters, group_columns
 from jointwise.model.rigid import compute_regressor, standard_names
 
-pytestmark = pytest.mark.compat
-
 MOUNTINGS = ("table", "tilt:x:45", "wall", "ceiling")
 
 

@@ -19,8 +19,6 @@ from jointwise.result.diagnostics import ResidualTrend, residual_trends
 from jointwise.spatial import Array
 from synthetic import synthetic_log
 
-pytestmark = pytest.mark.compat
-
 ROBOT = jointwise.load_robot("planar2")
 
 

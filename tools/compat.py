@@ -255,7 +255,7 @@ def result(row: Row, files: list[Path]) -> tuple[str, str, float]:
     package, kernel = found["files"]
     if not package.startswith(folder) or kernel.startswith(folder) == (row.kernel == "absent"):
         raise Failed(f"the native kernel {row.kernel} is not built: {log_file(f'build {row.kernel}')}")
-    pytest = [python, "-m", "pytest", "-m", "compat", "-p", "no:cacheprovider", "--tb=short", *files]
+    pytest = [python, "-m", "pytest", "-m", "compat and not thorough", "-p", "no:cacheprovider", "--tb=short", *files]
     tests = run(pytest, row.name, row.environment)
     if tests.code:
         failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", tests.output, re.MULTILINE)
