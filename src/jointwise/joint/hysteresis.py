@@ -97,6 +97,9 @@ MIN_FIT = 5.0
 """NRMSE fit (%) on held-out data below which friction does not follow the motion."""
 MEMORY_ERRORS = 1.5
 """Standard errors by which a model with memory must beat those without: one alone happens by chance in one of six."""
+FAR = 0.25
+"""Relative difference of friction at the fastest speed of a friction part from which a note is written: temperature
+changes friction by less between two recordings of a day. Doubled, only gross errors of the separation are noted."""
 NO_MAP = "the transmission shows no lost motion at some angles: backlash is taken as constant over a turn"
 
 
@@ -114,8 +117,8 @@ def identify_hysteresis(
 
     Args:
         record: A record with reversals, best a slow reciprocation.
-        method: One of `METHODS`, or "auto": the simplest slip model within one standard error of the best one on
-            held-out data. Rate-dependent models, LuGre and static laws are fitted for comparison.
+        method: One of `METHODS`, or "auto": the model with memory that has the fewest parameters within one standard
+            error of the best one on held-out data. Static laws are fitted for comparison.
         elements: Number of elements. None: nlr has the fewest within one standard error of the best on held-out data,
             pre-assigned ladders have four.
         backlash: Backlash B in rad, a map of it over one turn, or a transmission part (for the shape of the map). None
@@ -148,13 +151,14 @@ def identify_hysteresis(
     if len(problems) > 1:  # the first law of the load, unless another one is better by more than one standard error
         problem = problems[first_or_best({k: fit_method(p, "nlr").held_out for k, p in enumerate(problems)})]
     fits = {name: fit_method(problem, name) for name in _methods_to_fit(method, rise)}
-    slip = {name: fits[name].held_out for name in SLIP if name in fits}
-    chosen = fits[simplest_candidate(slip) if method == "auto" else method]
+    by_size = sorted((name for name in fits if name not in STATIC), key=lambda name: fits[name].grams.shape[1])
+    chosen = fits[simplest_candidate({name: fits[name].held_out for name in by_size}) if method == "auto" else method]
     if method not in STATIC:
         _refuse_without_memory(record, loops, fits)
     treatments = other_treatments(record, loops, chosen, backlash_map, steady)
-    remark = NO_MAP if isinstance(backlash, Part) and backlash_map is None else ""
-    return make_part(record, problem, chosen, list(fits.values()), treatments, remark)
+    remarks = [NO_MAP] if isinstance(backlash, Part) and backlash_map is None else []
+    remarks += _extrapolation_notes(chosen.law, steady)
+    return make_part(record, problem, chosen, list(fits.values()), treatments, remarks)
 
 
 def _methods_to_fit(method: str, rise: Rise | None) -> tuple[str, ...]:
@@ -171,6 +175,26 @@ def _problem(record: JointRecord, loops: Loops, elements: int | None, known: Kno
     errors = errors_by_count(bank, MAX_CHOSEN) if elements is None else {}
     count = elements or simplest_candidate(errors, paired=False)
     return HysteresisProblem(loops, bank, known, elements or LADDER_ELEMENTS, count, errors)
+
+
+def _extrapolation_notes(law: FrictionLaw, steady: Viscous | Part | None) -> tuple[str, ...]:
+    """Return a note where friction at the fastest speed of a friction part is not that of the part.
+
+    ``W + F_V ω`` beside the known viscous friction must be near the F_C of the part: a slow reciprocation alone hardly
+    separates both.
+    """
+    if not isinstance(steady, Part) or "speed" not in steady.ranges:
+        return ()
+    fastest = steady.ranges["speed"][1]
+    viscous = float(viscous_torque(np.array([fastest]), [steady.get(name) for name in ("F_V1", "F_V2", "F_V3")])[0])
+    found = coulomb_force(law) + law.viscous * fastest + viscous
+    expected = steady.get("F_C") + viscous
+    if abs(found - expected) <= FAR * abs(expected):
+        return ()
+    return (
+        f"at {fastest:.3g} rad/s, the fastest speed of the friction part, this law has {found:.3g} Nm of friction and "
+        f"the friction part {expected:.3g} Nm: these data do not separate dry and viscous friction.",
+    )
 
 
 def _refuse_without_slip(record: JointRecord, loops: Loops, bank: Bank) -> None:
@@ -465,7 +489,7 @@ def _nlr(problem: HysteresisProblem, method: str) -> HysteresisFit:
     loops, known = problem.loops, problem.known
     law, free = known.law(method, problem.best_limits()), ("limits", *known.free)
     if method == "nlr-stribeck":
-        law, free = replace(law, extra=RISE_START), (*free, "rise")
+        law, free = replace(law, extra=RISE_START, speed=min(law.speed, loops.speeds[1])), (*free, "rise")
     fit = refine(loops, fit_forces(loops, law), free)
     while problem.errors and (close := np.diff(np.log(fit.law.limits)) < SAME_LIMIT).any():
         law = replace(fit.law, limits=fit.law.limits[np.append(~close, True)])
@@ -488,7 +512,9 @@ def _static(problem: HysteresisProblem, method: str) -> HysteresisFit:
 def _rated(problem: HysteresisProblem, method: str) -> HysteresisFit:
     """Return the best fit of a rate-dependent model from several lengths of the bristles or rates of slip."""
     loops, known, limits = problem.loops, problem.known, problem.best_limits()
-    law = replace(known.law(method, limits), exponent=usual_exponent(method), extra=RISE_START)
+    law = known.law(method, limits)
+    speed = min(law.speed, loops.speeds[1])
+    law = replace(law, exponent=usual_exponent(method), extra=RISE_START, speed=speed)
     part, free = loops.beginning(), ("limits", *known.free, "rise")
     if method == "lugre":
         starts = [replace(law, limits=np.array([length])) for length in limits]
@@ -677,7 +703,7 @@ def make_part(
     fit: HysteresisFit,
     fits: Sequence[HysteresisFit],
     treatments: Sequence[Sequence[HysteresisFit]],
-    remark: str = "",
+    remarks: Sequence[str] = (),
 ) -> Part:
     """Return the hysteresis part of the chosen fit.
 
@@ -687,7 +713,7 @@ def make_part(
         fit: The chosen fit.
         fits: All fits.
         treatments: Fits under other treatments of the data, as in `estimate`.
-        remark: A further note, or "".
+        remarks: Further notes.
     """
     loops, law, found = problem.loops, fit.law, estimate(fit, treatments)
     ordered = sorted(fits, key=lambda other: float(other.held_out.mean()))
@@ -710,7 +736,7 @@ def make_part(
             for other in ordered
         ),
         curves=_curves(problem, found),
-        notes=(*_notes(problem, fit), *((remark,) if remark else ())),
+        notes=(*_notes(problem, fit), *remarks),
     )
 
 
@@ -774,13 +800,17 @@ def _rated_values(found: LawEstimate, loops: Loops) -> list[Value]:
     law, factor, limits = found.fit.law, found.factor, limit_range(loops)
     lugre = law.model == "lugre"
     coulomb = found.forces[0] if lugre else found.forces.sum(axis=0)
-    values = [_linear(found, "F_C", "Nm", _coulomb(found), coulomb), *_rise(found, coulomb), *_growth(found, coulomb)]
+    values = [
+        _linear(found, "F_C", "Nm", coulomb_force(found.fit.law), coulomb),
+        *_rise(found, coulomb),
+        *_growth(found, coulomb),
+    ]
     if lugre:
         length, damping, D = found.limits[0], float(law.forces[1]), float(law.limits[0])
-        stiffness = found.standard_error(coulomb / max(_coulomb(found), TINY) - length)
+        stiffness = found.standard_error(coulomb / max(coulomb_force(found.fit.law), TINY) - length)
         step = _position_error(loops) / D
         values.append(_searched("length", "rad", D, math.hypot(found.standard_error(length), step), factor, limits))
-        values.append(positive_value("s0", "Nm/rad", _coulomb(found) / D, math.hypot(stiffness, step), factor))
+        values.append(positive_value("s0", "Nm/rad", coulomb_force(law) / D, math.hypot(stiffness, step), factor))
         s1 = _linear(found, "s1", "Nm s/rad", damping / D, (found.forces[1] - damping * length) / D)
         return [*values, _not_negative(s1)]
     for i, (W, D) in enumerate(zip(law.forces, law.limits, strict=True)):
@@ -799,9 +829,9 @@ def _static_values(found: LawEstimate) -> list[Value]:
     return [_linear(found, *name, float(W), gradient) for name, W, gradient in rows]
 
 
-def _coulomb(found: LawEstimate) -> float:
-    law = found.fit.law
-    return float(law.forces[0] if law.model == "lugre" else law.forces.sum())
+def coulomb_force(law: FrictionLaw) -> float:
+    """Return F_C of a law without load, Nm: the forces of all elements, or that of the bristles."""
+    return float(law.forces[0] if law.model in ("lugre", *STATIC) else law.forces.sum())
 
 
 def _growth(found: LawEstimate, coulomb: Array) -> list[Value]:
@@ -809,13 +839,13 @@ def _growth(found: LawEstimate, coulomb: Array) -> list[Value]:
     if "growth" not in found.fit.free:
         return []
     c, unit = found.fit.law.growth, load_unit(load_law_name(found.fit.law.power))
-    gradient = c * coulomb + _coulomb(found) * found.gradient("growth")
-    return [_not_negative(_linear(found, "F_C1", unit, c * _coulomb(found), gradient))]
+    gradient = c * coulomb + coulomb_force(found.fit.law) * found.gradient("growth")
+    return [_not_negative(_linear(found, "F_C1", unit, c * coulomb_force(found.fit.law), gradient))]
 
 
 def _rise(found: LawEstimate, coulomb: Array) -> list[Value]:
     """Return F_S, F_S - F_C and V_S of a Stribeck rise that was estimated."""
-    law, F_C = found.fit.law, _coulomb(found)
+    law, F_C = found.fit.law, coulomb_force(found.fit.law)
     gradient = law.extra * coulomb + F_C * found.gradient("extra")
     extra = _linear(found, "F_S-F_C", "Nm", law.extra * F_C, gradient)
     speed = found.standard_error(found.gradient("speed"))

@@ -26,7 +26,7 @@ from scipy.optimize import least_squares
 from scipy.signal import find_peaks
 
 from jointwise.backend import native
-from jointwise.data.statistics import intervals
+from jointwise.data.statistics import TOP, intervals
 from jointwise.estimation.gram import (
     RIDGE,
     as_residual,
@@ -150,6 +150,15 @@ class Loops:
     def variance(self) -> float:
         """Variance of the friction of the used samples, Nm²."""
         return float(self.friction[self.used].var())
+
+    @cached_property
+    def speeds(self) -> tuple[float, float]:
+        """Range (rad/s) in which the Stribeck speed V is searched, up to the top speed.
+
+        With a V far above it, the rise is a line over the speed, and dry and viscous part trade without limit.
+        """
+        low, high = SPEEDS
+        return low, float(np.clip(np.quantile(np.abs(self.speed), TOP), 2.0 * low, high))
 
     @property
     def largest_load(self) -> float:
@@ -730,8 +739,8 @@ def moved(law: FrictionLaw, step: Array, free: Names) -> FrictionLaw:
     """Return a law after a step (parameters,) of its free parameters."""
     for name, part in zip(free, np.split(step, np.cumsum(_sizes(law, free))[:-1]), strict=True):
         for k, (entry, is_log) in enumerate(FREE[name]):
-            values = np.exp(part) if is_log else part
-            change = values if entry == "limits" else float(values[k])
+            value = part if entry == "limits" else float(part[k])
+            change = np.exp(value) if is_log else value
             before = getattr(law, entry)
             law = replace(law, **{entry: before * change if is_log else before + change})
     return law
@@ -748,7 +757,7 @@ def _step_ranges(loops: Loops, law: FrictionLaw, free: Names) -> tuple[Array, Ar
         "limits": limit_range(loops),
         "growth": (0.0, np.inf),
         "extra": (0.0 if law.model in RATED else -1.0, np.inf),
-        "speed": SPEEDS,
+        "speed": loops.speeds,
         "rate": RATES,
     }
     lows, highs, sizes = [], [], []
