@@ -9,9 +9,9 @@ import numpy as np
 from jointwise.data.statistics import MOVING_SPEED
 from jointwise.formatting import fixed, number, r2_text
 from jointwise.report.data import ReportData, Role
-from jointwise.report.page import Html, badge, element, fragment
+from jointwise.report.page import Html, element, fragment
 from jointwise.result.metrics import JointMetrics
-from jointwise.result.verdict import GRADE_TEXT, Grade, log_verdict, parameter_verdict
+from jointwise.result.verdict import log_verdict, parameter_verdict
 
 NOTES: dict[Role, str] = {
     "validation": "Validation error: these samples were not used for training.",
@@ -80,8 +80,6 @@ LOG_KINDS = {
     "standstill": "standstill",
     "contradiction": "contradicts the model",
 }
-TONES: dict[Grade, str] = {"unvalidated": "plain", "contradicted": "poor"}
-"""Tones of grades that are no tones themselves."""
 
 
 def uses(data: ReportData) -> Html:
@@ -90,8 +88,3 @@ def uses(data: ReportData) -> Html:
         return Html("")
     logs = [(item.name, item.label, log_verdict(item.validation)) for item in data.logs]
     return fragment("uses.html", logs=logs, kinds=LOG_KINDS, parameters=parameter_verdict(data.calibration))
-
-
-def use_badge(grade: Grade) -> Html:
-    """Return the badge of a grade of a use."""
-    return badge(GRADE_TEXT[grade], TONES.get(grade, grade))

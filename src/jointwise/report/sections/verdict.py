@@ -10,21 +10,10 @@ import numpy as np
 
 from jointwise.formatting import listed, number, percent, r2_text
 from jointwise.report.data import ReportData
-from jointwise.report.page import (
-    Html,
-    badge,
-    element,
-    items,
-    join,
-    joint_title,
-    length_unit,
-    paragraph,
-    robot_title,
-)
-from jointwise.report.sections.logs import use_badge, uses
+from jointwise.report.page import Html, fragment, joint_title, length_unit, robot_title
+from jointwise.report.sections.logs import uses
 from jointwise.result.calibration import Calibration
 from jointwise.result.metrics import AT_NOISE, Pooled, Validation, pool
-from jointwise.result.plausibility.wording import SETUP
 from jointwise.result.predict import EXTRAS
 from jointwise.result.verdict import (
     GOOD,
@@ -32,6 +21,7 @@ from jointwise.result.verdict import (
     Basis,
     Grade,
     cross_validation_error,
+    graded,
     joint_grade,
     log_kind,
     pooled_assessment,
@@ -79,35 +69,31 @@ DATA: dict[Basis, str] = {
 
 def summary_section(data: ReportData) -> Html:
     """Return the headline, the recommended use and its limits, and one card per joint."""
-    result = assess(data)
-    grade, headline_text = _headline(data.calibration, result)
-    headline = element("p", badge(headline_text, grade), class_="light")
-    sentence = paragraph(*_sentence(data, result), class_="sentence")
-    head = element("div", headline, sentence, _feed_forward(data), _basis(data, result), class_=f"verdict {grade}")
-    valid = element("div", element("h3", _valid_title(data, result)), items(_valid(data, result)))
-    limits = element("div", element("h3", "Limitations"), items(_limitations(data, result)))
-    pair = element("div", valid, limits, class_="pair")
-    scale = data.calibration.scale_text
-    first = paragraph(scale, class_="warning") if scale else Html("")
-    return join([first, _plausibility(data.calibration), head, uses(data), _cards(data, result), pair])
-
-
-def _plausibility(calibration: Calibration) -> Html:
-    """Return what contradicts the declared set-up, in red, or makes it suspect; empty if nothing does."""
-    found = [check for check in calibration.plausibility if check.severity != "ok"]
-    if not found:
-        return Html("")
-    grade: Grade = "poor" if calibration.implausible else "fair"
-    title = "Implausible set-up" if calibration.implausible else "Suspect set-up"
-    meaning = (
-        "The training data contradict the declared set-up. The model was written because this was accepted "
-        "(--accept-implausible)."
-        if calibration.implausible
-        else "Something else explains the training data better than the declared set-up."
+    result, calibration = assess(data), data.calibration
+    grade, headline = _headline(calibration, result)
+    cards = [_card(data, j, joint, result.basis) for j, joint in enumerate(result.joints)]
+    return fragment(
+        "summary.html",
+        calibration=calibration,
+        doubts=[finding for finding in calibration.plausibility if finding.severity != "ok"],
+        grade=grade,
+        headline=headline,
+        signal=SIGNALS[calibration.output],
+        robot=robot_title(data.robot),
+        result=result,
+        data_text=DATA[result.basis],
+        feed_forward=_feed_forward(data),
+        validated_on=listed(_validation_names(data)),
+        not_validated=_not_validated(data),
+        same_recording=_same_recording(data),
+        at_rest=_at_rest(data),
+        uses=uses(data),
+        cards=cards,
+        small_signal=f"{AT_NOISE:g}" if any(map(_is_small_signal, result.joints)) else "",
+        valid_title=_valid_title(data, result),
+        valid=_valid(data, result),
+        limitations=_limitations(data, result),
     )
-    lines = items([f"{check.subject} ({SETUP[check.severity]}): {check.sentence}" for check in found])
-    headline = element("p", badge(title, grade), class_="light")
-    return element("div", headline, paragraph(meaning, class_="sentence"), lines, class_=f"verdict {grade}")
 
 
 def _headline(calibration: Calibration, result: Assessment) -> tuple[Grade, str]:
@@ -120,33 +106,16 @@ def _headline(calibration: Calibration, result: Assessment) -> tuple[Grade, str]
     return result.grade, NOT_VALIDATED if unproven else HEADLINES[result.grade]
 
 
-def _sentence(data: ReportData, result: Assessment) -> list[object]:
-    signal, mean = SIGNALS[data.calibration.output], "" if result.basis == "cross-validation" else "mean "
-    return [
-        f"The model predicts the {signal} of the {robot_title(data.robot)} with an RMS error of ",
-        element("strong", percent(result.relative_error)),
-        f" of the signal’s standard deviation ({mean}R² ",
-        element("strong", r2_text(1.0 - result.mean)),
-        f") on {DATA[result.basis]}.",
-    ]
-
-
-def _feed_forward(data: ReportData) -> Html:
+def _feed_forward(data: ReportData) -> dict[str, object] | None:
     """Return the error of the feed-forward prediction, if the model also uses other channels than positions."""
     calibration, logs = data.calibration, data.held_out or data.training
     judged = [log.validation for log in logs if log_kind(log.validation) == "motion"]
     rows = [log.from_positions for log in judged if log.from_positions is not None]
-    result = pooled_assessment("validation", [row.in_motion for row in rows]) if calibration.extras else None
-    if result is None:
-        return Html("")
-    return paragraph(
-        "Feed-forward (from positions only): ",
-        element("strong", percent(result.relative_error)),
-        f"{_while_moving(rows)}, R² {r2_text(1.0 - result.mean)}. The figure above is for the sensor-based "
-        f"model, which also uses {_channels(calibration)}; a planned motion does not provide it.",
-        "" if data.held_out else " This is a training error.",
-        class_="small",
-    )
+    error = pooled_assessment("validation", [row.in_motion for row in rows]) if calibration.extras else None
+    if error is None:
+        return None
+    channels = listed(EXTRAS[name] for name in calibration.extras)
+    return {"error": error, "moving": _while_moving(rows), "channels": channels, "training": not data.held_out}
 
 
 def _while_moving(rows: Sequence[Validation]) -> str:
@@ -157,25 +126,8 @@ def _while_moving(rows: Sequence[Validation]) -> str:
     return f" ({percent(relative_error(known))} while moving)" if known else ""
 
 
-def _channels(calibration: Calibration) -> str:
-    """Return the channels that the model uses in addition to positions."""
-    return listed(EXTRAS[name] for name in calibration.extras)
-
-
-def _basis(data: ReportData, result: Assessment) -> Html:
-    """Return the data behind the headline, or a warning that there are no validation data."""
-    if result.basis != "validation":
-        return _not_validated(data)
-    return paragraph(
-        f"Validated on {listed(_validation_names(data))}. Root-mean-square error divided by the standard deviation of "
-        "the measurement, from the first to the last movement, all logs pooled, mean over the joints.",
-        _same_recording(data),
-        _at_rest(data),
-        class_="small",
-    )
-
-
-def _not_validated(data: ReportData) -> Html:
+def _not_validated(data: ReportData) -> str:
+    """Return that the model was not validated, and what to do."""
     stored = any(not log.held_out for log in data.calibration.validation)
     overlap = stored or any(log.role == "overlap" for log in data.validation)
     reason = "The validation log overlaps the training data. " if overlap else ""
@@ -187,11 +139,10 @@ def _not_validated(data: ReportData) -> Html:
         else f" Cross-validation within the training data gives R² {r2_text(1.0 - error)} (geometric mean of the "
         "errors of the joints, samples at rest have less weight)."
     )
-    advice = (
+    return (
         f"{reason}The model was not validated on held-out data{motion}. Record another motion and run: "
         f"jointwise validate {shlex.quote(data.file)} OTHER_LOG.{folds}"
     )
-    return paragraph(element("strong", "Warning: "), advice, _at_rest(data), class_="warning")
 
 
 def _validation_names(data: ReportData) -> list[str]:
@@ -281,47 +232,24 @@ def _weak_parameters(calibration: Calibration) -> list[str]:
     return [text] if weak else []
 
 
-def _cards(data: ReportData, result: Assessment) -> Html:
-    """Return one card per joint."""
-    if not result.joints:
-        return Html("")
-    label = "validation data" if result.basis == "validation" else "training data"
-    cards = [_card(data, j, joint, result.basis, label) for j, joint in enumerate(result.joints)]
-    note = paragraph(
-        f"Error at sensor noise: at most {AT_NOISE:g} times the noise floor. R² is low because the signal is small; no "
-        "model could be much better.",
-        class_="small",
-    )
-    return join([element("div", *cards, class_="cards"), note if any(map(_is_small_signal, result.joints)) else ""])
-
-
 def _is_small_signal(joint: Pooled) -> bool:
     """Return whether a joint is good despite a low R²."""
     return joint.at_noise and joint.nmse is not None and joint.nmse > GOOD
 
 
-def _card(data: ReportData, j: int, joint: Pooled, basis: Basis, label: str) -> Html:
-    grade = usable_grade(joint_grade(joint), data.calibration.setup, held_out=basis == "validation")
-    samples = label if joint.rmse is None else f"{label}, first to last movement"
-    return element(
-        "div",
-        element("div", joint_title(data.robot, j), class_="card-title"),
-        _figure(joint),
-        *(element("div", fact, class_="small") for fact in (*_facts(joint, data.calibration.unit), samples)),
-        use_badge(grade),
-        class_="card",
-    )
-
-
-def _facts(joint: Pooled, unit: str) -> list[str]:
-    """Return the errors of a joint as short texts."""
+def _card(data: ReportData, j: int, joint: Pooled, basis: Basis) -> dict[str, object]:
+    """Return what the card of a joint shows."""
+    held_out, unit = basis == "validation", data.calibration.unit
+    grade = usable_grade(joint_grade(joint), data.calibration.setup, held_out=held_out)
+    label = "validation data" if held_out else "training data"
     facts = [] if joint.rmse is None else [f"RMSE {number(joint.rmse, 2)} {unit}"]
     facts += [f"noise floor {number(joint.noise, 2)} {unit}"] if joint.noise else []
     facts += [] if joint.rest is None else [f"RMSE at rest {number(joint.rest, 2)} {unit}"]
-    return [*facts, "error at sensor noise"] if _is_small_signal(joint) else facts
-
-
-def _figure(joint: Pooled) -> Html:
-    if joint.nmse is None:
-        return element("div", "at rest", class_="card-number")
-    return element("div", element("span", "R² ", class_="unit"), r2_text(1.0 - joint.nmse), class_="card-number")
+    facts += ["error at sensor noise"] if _is_small_signal(joint) else []
+    title = joint_title(data.robot, j)
+    return {
+        "title": title,
+        "r2": None if joint.nmse is None else 1.0 - joint.nmse,
+        "facts": [*facts, label if joint.rmse is None else f"{label}, first to last movement"],
+        "verdict": graded(title, grade),
+    }
