@@ -57,7 +57,6 @@ sanitize: setup
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/python tools/check_words.py
 
 types: setup
 	$(BIN)/mypy

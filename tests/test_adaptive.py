@@ -27,7 +27,7 @@ from jointwise.runtime.friction_estimator import (
     friction_estimator,
 )
 from jointwise.runtime.torque_parts import model_parts
-from jointwise.simulation.robot import DigitalRobot, Run, digital_robot
+from jointwise.simulation.robot import DigitalRobot, Run, Stribeck, ThermalFriction, digital_robot
 from jointwise.spatial import Array
 from plant_laws import follow_path
 from runtime_models import exact, swinging
@@ -113,10 +113,12 @@ def test_friction_is_that_of_the_simulated_plant() -> None:
     H, _ = friction.hysteresis(friction.init(q[0]), q)
     parts = friction.torque(H, qd, load, T)
     for j, joint in enumerate(digital.joints):
-        plain = replace(joint, friction=replace(joint.friction, asymmetry=0.0))
+        bare = replace(joint.friction, asymmetry=0.0, stribeck=Stribeck(), thermal=ThermalFriction())
+        plain = replace(joint, friction=bare)
         whole = SlipFriction((plain.friction,), (plain.backlash,))
         one, _ = whole.hysteresis(whole.init(q[:1, j]), q[:, j : j + 1])
-        np.testing.assert_allclose(one[:, 0], follow_path(plain, q[:, j]).H, atol=1e-12)
+        dry = follow_path(plain, q[:, j]).H  # Nm, at the level of Coulomb friction
+        np.testing.assert_allclose(one[:, 0], dry / plain.friction.coulomb, atol=1e-12)
         sliding = np.abs(np.abs(H[:, j] / (1.0 + joint.friction.asymmetry * np.sign(H[:, j]))) - 1.0) < 1e-12
         law, direction = joint.friction, np.sign(H[:, j])
         speed = direction * np.abs(qd[:, j])

@@ -166,7 +166,7 @@ def test_history_and_page(files, tmp_path):
     assert "External torque of the joints" in page
     joint = json.loads(done(*words[:2], tmp_path / "later.csv", "--json"))["friction"][0]
     assert joint["change_error"] > joint["change_deviation"]  # errors of the model repeat in short motions
-    assert f"{joint['change']:+.1%} ± {1.96 * joint['change_error']:.1%}" in page
+    assert f"{100.0 * joint['change']:+.1f} % ± {196.0 * joint['change_error']:.1f} %" in page
     assert "Friction of the joints against the model" in page
 
 

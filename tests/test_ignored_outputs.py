@@ -178,16 +178,16 @@ def test_few_levels_are_named_as_such_and_not_as_limits(logs):
     assert not codes & {"saturated", "current-limit"}
 
 
-@pytest.mark.parametrize(("levels", "status"), [(3, "contradicted"), (5, "suspect"), (11, None)])
-def test_calibration_names_few_levels_and_not_dropped_samples(robot, logs, levels, status):
+@pytest.mark.parametrize(("levels", "severity"), [(3, "error"), (5, "warning"), (11, None)])
+def test_calibration_names_few_levels_and_not_dropped_samples(robot, logs, levels, severity):
     step = np.ptp(logs[0].current[:, 5]) / (levels - 1)
     log = with_output(replace(logs[0], torque=None), 5, step * np.round(logs[0].current[:, 5] / step))
     found = {check.subject: check for check in check_resolution([log], "current")}
     assert check_zeros([log], "current").severity == "ok"
     assert check_saturation([log], "current").severity == "ok"
-    assert (found["resolution"].status if found else None) == status
+    assert (found["resolution"].severity if found else None) == severity
     assert not list(check_resolution([log, logs[1]], "current"))  # the second log has enough levels
     assert all("--ignore-output 6" in check.advice for check in found.values())
-    if status == "contradicted":
+    if severity == "error":
         with pytest.raises(ImplausibleError, match=r"the output is too coarse: i6 .*--ignore-output 6"):
             jw.calibrate(log, robot, options=QUICK)

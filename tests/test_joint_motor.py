@@ -358,7 +358,7 @@ def test_a_gain_that_contradicts_the_description_is_marked_and_not_used() -> Non
     assert drive_gain(model) is None
     assert drive_gain(model, described, accept_implausible=True) == wrong["gain"]
     options = Options().with_joints([model], arm, rotor=False, known=False)
-    assert options.gains == [link.motor.joint_gain for link in arm.joints]
+    assert options.gains == tuple(link.motor.joint_gain for link in arm.joints)
     accepted = Options().with_joints([model], arm, rotor=False, known=False, accept_implausible=True)
     assert accepted.gains is not None and accepted.gains[joint] == wrong["gain"]
 

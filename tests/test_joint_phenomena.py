@@ -42,7 +42,7 @@ def test_parts_stand_in_the_order_in_which_they_are_identified() -> None:
 
 def test_the_commands_are_the_phenomena() -> None:
     text = run("joint", "--help").out
-    listed = [line.split()[0] for line in text.splitlines() if line.startswith("    ") and line[4] != " "]
+    listed = [line.split()[0] for line in text.splitlines() if line.startswith("  ") and line[2] != " "]
     assert [name for name in listed if name in PHENOMENA] == list(PHENOMENA)
 
 

@@ -247,6 +247,8 @@ def described(hint: Any) -> str:
         return listed(map(str, get_args(hint)), "or")
     if get_origin(hint) is tuple:
         kinds = [kind for kind in get_args(hint) if kind is not ...]
+        if ... in get_args(hint):
+            return described(kinds[0]).replace("a number", "numbers").replace("a whole number", "whole numbers")
         return described(kinds[0]) if len(kinds) == 1 else f"{len(kinds)} values, each {described(kinds[0])}"
     if get_origin(hint) is Annotated:
         return str(next(item for item in hint.__metadata__ if isinstance(item, Range)).text(_plain(hint) is int))
