@@ -13,6 +13,7 @@ from jointwise.joint.curve import Curve, Surface, plain
 from jointwise.joint.model import JointModel
 from jointwise.joint.part import Part, TriedModel, value_of
 from jointwise.joint.phenomenon import PHENOMENA
+from jointwise.report.figure import packed
 from jointwise.report.joint import curve_figure, measured_areas, render_joints, surface_figure
 from jointwise.report.joint_text import MEANINGS, finding, fit_grade, meaning
 from jointwise.result.diagnostics import smooth_share
@@ -190,3 +191,11 @@ def test_large_numbers_have_no_exponent() -> None:
         "0.01234",
         "10000",
     ]
+
+
+def test_numbers_of_a_figure_keep_their_digits_on_linear_and_logarithmic_axes() -> None:
+    for values in (np.linspace(-3.0, 4.0, 1000), np.array([2.0, np.nan, 5.0]), np.full(3, 7.0), np.array([np.nan])):
+        span = np.ptp(values[np.isfinite(values)]) if np.isfinite(values).any() else 0.0
+        np.testing.assert_allclose(numbers(packed(values)), values, rtol=1e-15, atol=span / 131068.0)
+    travel = np.geomspace(4e-3, 40.0, 60)
+    np.testing.assert_allclose(numbers(packed(travel)), travel, rtol=1e-3)

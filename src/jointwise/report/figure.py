@@ -58,15 +58,21 @@ class Figure:
 LEVELS = 65534
 """Numbers of a plot are stored as 16-bit integers: steps of this part of their range, far below a pixel."""
 
+DECADES = 2
+"""With 2, a number on a logarithmic axis is off by at most 0.08 % of itself; with 4 by 8 %, which is visible."""
+
 
 def packed(values: Array) -> dict[str, Any]:
     """Return numbers of a plot as base64 of 16-bit integers k that stand for ``low + step k``.
 
-    65535 is NaN, which interrupts a line. The error is at most half a step, 1/131068 of the range.
+    65535 is NaN, which interrupts a line. The error is at most half a step, 1/131068 of the range. Positive numbers
+    over more than `DECADES` decades may be drawn on a logarithmic axis and stay floats: the smallest would lose digits.
     """
     values = np.asarray(values, dtype=np.float64)
     known = np.isfinite(values)
     low, high = (float(values[known].min()), float(values[known].max())) if known.any() else (0.0, 0.0)
+    if 0.0 < low * 10.0**DECADES < high:
+        return packed_floats(values)
     step = (high - low) / LEVELS
     levels = np.rint(np.where(known, values - low, 0.0) / (step or 1.0))
     return {"low": low, "step": step, **packed_integers(np.where(known, levels, LEVELS + 1).astype(np.int64))}

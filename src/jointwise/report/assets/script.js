@@ -16,7 +16,7 @@
   } });
 
   const numbers = (packed) => {  // low + step k of 16-bit integers k; the largest one is NaN
-    if (!packed?.bdata) return packed;
+    if (packed?.dtype !== "u2") return packed;  // plain numbers, or floats that Plotly reads
     const levels = new Uint16Array(Uint8Array.from(atob(packed.bdata), (sign) => sign.charCodeAt(0)).buffer);
     return Float64Array.from(levels, (k) => (k === 65535 ? NaN : packed.low + packed.step * k));
   };
