@@ -21,7 +21,7 @@ from jointwise.runtime.observers import observed_joint
 from jointwise.spatial import Array
 from online_joints import moves, true_model
 
-pytestmark = [pytest.mark.skipif(native() is None, reason="the native kernel is not built"), pytest.mark.compat]
+pytestmark = pytest.mark.skipif(native() is None, reason="the native kernel is not built")
 
 VELOCITY = VelocityLaw(8.0, 10.0, 0.1, 1.4, 5.0, 0.3, -0.1, 0.1, 0.2, 0.01, 1.5)
 LOADS = {kind: LoadLaw(kind, factor, 20.0) for kind, factor in (("none", 0.0), ("absolute", 0.05), ("square", 0.002))}
