@@ -1,5 +1,5 @@
-/* Normal equations of small dense problems with non-negative unknowns. Reference: `estimation/bounded.py`, which uses
- * SciPy where this kernel is missing.
+/* Normal equations of small dense problems with non-negative unknowns. Reference: `pivoted` of
+ * `estimation/bounded.py`.
  */
 #include "arguments.h"
 #include "compiler.h"

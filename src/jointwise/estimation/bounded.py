@@ -105,21 +105,53 @@ def squared_error_from_moments(moments: Array, x: Array) -> float:
     return max(float(step @ moments @ step), 0.0)
 
 
+FULL_EXCHANGES = 3
+"""Exchanges of all infeasible unknowns without progress before single ones (Kim and Park)."""
+TINY = 1e-13
+"""Unknowns and gradients above minus this part of the largest right side count as feasible: rounding of a solution."""
+
+
 def non_negative(H: Array, f: Array) -> Array:
     """Return x >= 0 (n,) that minimises ½ xᵀ H x - fᵀ x, for a positive definite H (n, n).
 
-    The native kernel exchanges all infeasible unknowns at once between those at zero and the others (block principal
-    pivoting), which takes a few small Cholesky factors: J. Kim and H. Park, "Fast nonnegative matrix factorization: an
-    active-set-like method and comparisons", SIAM J. Sci. Comput. 33, 2011. Without it, or where rounding keeps it from
-    ending, SciPy's algorithm of Lawson and Hanson solves the same problem.
+    Block principal pivoting exchanges all infeasible unknowns at once between those at zero and the others, which takes
+    a few small Cholesky factors: J. Kim and H. Park, "Fast nonnegative matrix factorization: an active-set-like method
+    and comparisons", SIAM J. Sci. Comput. 33, 2011. The native kernel does the same as `pivoted`. Where rounding keeps
+    it from ending, the bounded least squares of SciPy solve the same problem.
     """
     x, kernel = np.zeros(len(f)), native()
-    if kernel is not None and kernel.nnls(np.ascontiguousarray(H), np.ascontiguousarray(f), x) >= 0:
-        return x
-    from scipy.optimize import nnls
+    if kernel is not None:
+        if kernel.nnls(np.ascontiguousarray(H), np.ascontiguousarray(f), x) >= 0:
+            return x
+    elif (found := pivoted(H, f)) is not None:
+        return found
+    from scipy.optimize import lsq_linear
 
     L = np.linalg.cholesky(H)
-    return np.asarray(nnls(L.T, np.linalg.solve(L, f))[0])
+    return np.asarray(lsq_linear(L.T, np.linalg.solve(L, f), (0.0, np.inf), method="bvls").x)
+
+
+def pivoted(H: Array, f: Array) -> Array | None:
+    """Return the x of `non_negative` by block principal pivoting in NumPy; None if it does not end.
+
+    Unknowns are infeasible if they are negative, or at zero with a negative gradient ``H x - f``.
+    """
+    n, limit = len(f), TINY * np.abs(f).max(initial=0.0)
+    passive, fewest, left = np.zeros(n, dtype=bool), n + 1, FULL_EXCHANGES
+    for _ in range(20 + 5 * n):
+        x = np.zeros(n)
+        x[passive] = np.linalg.solve(H[np.ix_(passive, passive)], f[passive])
+        infeasible = np.flatnonzero(np.where(passive, x, H @ x - f) < -limit)
+        if not infeasible.size:
+            return np.maximum(x, 0.0)
+        if infeasible.size < fewest:
+            fewest, left = infeasible.size, FULL_EXCHANGES
+        elif left:
+            left -= 1
+        else:
+            infeasible = infeasible[-1:]  # single exchanges end whatever the start (Murty's rule)
+        passive[infeasible] = ~passive[infeasible]
+    return None
 
 
 def non_negative_least_squares(R: Array, z: Array) -> Array:
