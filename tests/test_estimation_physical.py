@@ -27,6 +27,7 @@ from jointwise.estimation.structure import Structure
 from jointwise.model.base import base_parameters
 from jointwise.model.rigid import compute_regressor, inverse_dynamics
 from jointwise.spatial import Array
+from kernels import needs_native
 from synthetic import SyntheticLog, default_friction, synthetic_log
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
@@ -319,6 +320,7 @@ def test_with_a_weak_prior_the_nearest_bodies_are_closer_to_the_truth_whatever_t
     assert moved[0] < moved[1]
 
 
+@needs_native
 def test_bodies_predict_another_motion_where_the_log_shows_some_combinations_hardly() -> None:
     """In this log a drive offset and a first moment are hardly separable; the bodies once cost 3 % on the other."""
     row = measure(simulated("ur5e", 729), "entropic")

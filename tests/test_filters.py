@@ -11,6 +11,7 @@ from scipy.signal import butter, filtfilt
 from jointwise.backend import VARIABLE, native
 from jointwise.data.filters import decimate, decimation_taps, differences, low_pass, monotone_low_pass, settling_time
 from jointwise.spatial import Array
+from kernels import needs_native
 
 pytestmark = pytest.mark.compat
 
@@ -176,6 +177,7 @@ def test_decimation_is_filtfilt_and_every_nth_sample(step: int) -> None:
 
 @pytest.mark.parametrize("samples", [1, 2, 30, 1001])
 @pytest.mark.parametrize("step", [1, 4, 10])
+@needs_native
 def test_native_decimation_is_its_numpy_twin(samples: int, step: int, request: pytest.FixtureRequest) -> None:
     values, taps = noise(samples), decimation_taps(CUTOFF, RATE)
     assert native() is not None

@@ -12,6 +12,7 @@ from jointwise.joint.record import LinkLoad
 from jointwise.model.spring import Cubic
 from jointwise.runtime.observers import ObservedJoint, TorqueFusion, TorqueObserver, fuse, observed_joint
 from jointwise.spatial import Array
+from kernels import needs_native
 from online_joints import moves, true_model
 
 pytestmark = pytest.mark.compat
@@ -187,6 +188,7 @@ def test_friction_without_any_law_is_rejected() -> None:
         OnlineFriction()
 
 
+@needs_native
 def test_the_three_sides_agree_with_the_torque_of_the_gear() -> None:
     """On the digital robot with known laws all three sides are near each other, and fused nearer to the truth."""
     log, new = moves()
